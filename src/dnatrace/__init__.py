@@ -1,0 +1,44 @@
+"""Contact tracing with privacy guarantees: simulate, infer, release, audit.
+
+The names below are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dnatrace._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from dnatrace.errors import InputError as InputError
+    from dnatrace.inference.factorised_neighbours import infer as infer
+    from dnatrace.records import Beliefs as Beliefs
+    from dnatrace.records import ContactWindow as ContactWindow
+    from dnatrace.records import DayContacts as DayContacts
+    from dnatrace.records import TestLog as TestLog
+    from dnatrace.rng import Stream as Stream
+    from dnatrace.seir import SeirParameters as SeirParameters
+    from dnatrace.seir import State as State
+    from dnatrace.seir import TestErrors as TestErrors
+
+_HOMES = {
+    "InputError": "dnatrace.errors",
+    "infer": "dnatrace.inference.factorised_neighbours",
+    "Beliefs": "dnatrace.records",
+    "ContactWindow": "dnatrace.records",
+    "DayContacts": "dnatrace.records",
+    "TestLog": "dnatrace.records",
+    "Stream": "dnatrace.rng",
+    "SeirParameters": "dnatrace.seir",
+    "State": "dnatrace.seir",
+    "TestErrors": "dnatrace.seir",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dnatrace' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOMES, "__version__"])

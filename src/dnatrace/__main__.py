@@ -1,0 +1,5 @@
+"""Make `python -m dnatrace` the command line."""
+
+from dnatrace.cli import main
+
+main()

@@ -1,0 +1,17 @@
+"""The one exception that means: the input is wrong, and here is where."""
+
+
+class InputError(ValueError):
+    """A wrong file, option, id or value, named in one line; the command line exits with 2."""
+
+
+def require_share(name: str, value: float) -> None:
+    """Raise unless `value` is a number in [0, 1]."""
+    if not 0.0 <= value <= 1.0:  # also catches NaN
+        raise InputError(f"{name} must be a fraction between 0 and 1, not {value}")
+
+
+def require_at_least(name: str, value: float, least: float) -> None:
+    """Raise unless `value` is a number of at least `least`."""
+    if not value >= least:  # also catches NaN
+        raise InputError(f"{name} must be at least {least}, not {value}")

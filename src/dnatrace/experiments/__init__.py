@@ -1,0 +1,1 @@
+"""From configurations to runs, from runs to tables, figures and reports."""

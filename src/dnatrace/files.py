@@ -1,0 +1,29 @@
+"""Write files whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dnatrace.errors import InputError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that takes its place when the block ends well.
+
+    When the block raises, the temporary file is removed and an earlier file at `path` is untouched.
+    """
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory, expected the name of a file to write")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such directory to write to")
+    # The suffix stays last: writers choose the format by it.
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,273 @@
+"""Factorised Neighbours: every person's belief from the messages of their contacts and own tests.
+
+A message is the sender's probability of being infected, P(I), on the day of the contact. Under the
+factorised neighbourhood a person depends on messages through one number a day, the exposure
+x = Σ -log(1 - p1·message); given exposures and own tests the belief is the smoothed posterior of
+the chain in `dnatrace.seir`. The two halves are separate, pure functions: `exposures` and
+`infected` / `beliefs`. Everybody updates at once, for a number of rounds that start from zero
+messages, so deleting a contact removes its influence at the next call.
+
+Reference: Romijnders et al. 2023, "No time to waste: practical statistical contact tracing with few
+low-bit messages". The published codes enumerate all O(days³) monotone state sequences; the result
+here is the same at a cost linear in the days.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace import tables
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.inference import _kernels
+from dnatrace.records import Beliefs, ContactWindow, TestLog
+from dnatrace.seir import LIKELIHOOD_FLOOR, N_STATES, SeirParameters, TestErrors
+
+Messages = NDArray[np.float32]  # [days, people]
+Exposures = NDArray[np.float32]  # [days, people]
+
+DEFAULT_ROUNDS = 5
+
+
+class ContradictoryTestsWarning(UserWarning):
+    """Somebody's tests are impossible under the model; the likelihood floor decided."""
+
+
+def infer(
+    contacts: Any,
+    tests: Any,
+    *,
+    n_people: int | None = None,
+    n_days: int | None = None,
+    parameters: SeirParameters | None = None,
+    test_errors: TestErrors | None = None,
+    rounds: int = DEFAULT_ROUNDS,
+    clip: float | None = None,
+    levels: int | None = None,
+) -> NDArray[np.float32]:
+    """Return the beliefs of everybody on every day: float32 [people, days, 4], order S, E, I, R.
+
+    Args:
+        contacts: integer array [contacts, 3] (sender, receiver, day), a table with those columns,
+            or the path of a CSV or Parquet file. Directed; a repeated row is a second contact.
+        tests: integer array [tests, 3] (person, day, positive), a table, or a path.
+        n_people: ids are 0 … n_people-1; one more than the largest id when None.
+        n_days: days are 0 … n_days-1; one more than the largest day when None.
+        parameters: of the statistical model.
+        test_errors: how often tests err.
+        rounds: updates of everybody, starting from zero messages.
+        clip: when given, messages after the last round are clipped to [0, clip] and one more
+            update is made from them: what a private release starts from.
+        levels: when given, those messages are also rounded to the nearest of so many values.
+    """
+    contact_rows, test_rows = tables.read_contacts(contacts), tables.read_tests(tests)
+    if n_people is None:
+        ids = [contact_rows.columns["sender"], contact_rows.columns["receiver"]]
+        n_people = tables.infer_people(*ids, test_rows.columns["person"])
+    if n_days is None:
+        n_days = tables.infer_days(contact_rows.columns["day"], test_rows.columns["day"])
+    window = ContactWindow.from_rows(contact_rows, n_people=n_people, n_days=n_days)
+    log = TestLog.from_rows(test_rows, n_people=n_people, n_days=n_days)
+    parameters = parameters or SeirParameters()
+    test_errors = test_errors or TestErrors()
+    _warn_if_contradictory(log.outcomes, parameters, test_errors)
+    return infer_window(
+        window,
+        log,
+        parameters=parameters,
+        test_errors=test_errors,
+        rounds=rounds,
+        clip=clip,
+        levels=levels,
+    ).values
+
+
+def infer_window(
+    window: ContactWindow,
+    log: TestLog,
+    *,
+    parameters: SeirParameters,
+    test_errors: TestErrors,
+    rounds: int = DEFAULT_ROUNDS,
+    clip: float | None = None,
+    levels: int | None = None,
+) -> Beliefs:
+    """Return the beliefs over a window that was built already; else as `infer`.
+
+    Cost: O(rounds × (contacts + people × days)), people in parallel.
+    """
+    outcomes = log.outcomes
+    heard = converse(
+        window, outcomes, rounds=rounds, parameters=parameters, test_errors=test_errors
+    )
+    check_message_grid(clip, levels)
+    if clip is not None or levels is not None:
+        messages = infected(heard, outcomes, parameters=parameters, test_errors=test_errors)
+        messages = bound_messages(messages, clip=clip, levels=levels)
+        heard = exposures(window, messages, p1=parameters.p1)
+    return beliefs(heard, outcomes, parameters=parameters, test_errors=test_errors)
+
+
+def converse(
+    window: ContactWindow,
+    outcomes: NDArray[np.int8],
+    *,
+    parameters: SeirParameters,
+    test_errors: TestErrors,
+    rounds: int = DEFAULT_ROUNDS,
+) -> Exposures:
+    """Return what everybody has heard when the last round of updates begins: [days, people].
+
+    The last round itself is `infected` or `beliefs` of the result. In the first round nothing has
+    been heard. Inside the rounds messages are neither clipped nor rounded. The exposure of the last
+    day cannot change any belief of the window and is left at zero.
+    """
+    _check_shapes(window, outcomes)
+    require_at_least("rounds", rounds, 1)
+    model = pack_model(parameters, test_errors)
+    heard = np.zeros(outcomes.shape, dtype=np.float32)
+    hazards = np.empty(outcomes.shape, dtype=np.float32)
+    for _ in range(rounds - 1):
+        _kernels.hazard_marginals(heard, outcomes, model, parameters.p1, hazards)
+        _add_up_days(window, hazards, heard, len(window) - 1)
+    return heard
+
+
+def exposures(window: ContactWindow, messages: Messages, *, p1: float) -> Exposures:
+    """Return every person's exposure x = Σ -log(1 - p1·message) by day: float32 [days, people].
+
+    Cost: one logarithm a message and one gather a contact.
+    """
+    _check_shapes(window, messages)
+    hazards = np.empty(messages.shape, dtype=np.float32)
+    _kernels.message_hazards(messages, p1, hazards)
+    heard = np.empty(messages.shape, dtype=np.float32)
+    _add_up_days(window, hazards, heard, len(window))
+    return heard
+
+
+def infected(
+    heard: Exposures,
+    outcomes: NDArray[np.int8],
+    *,
+    parameters: SeirParameters,
+    test_errors: TestErrors,
+) -> Messages:
+    """Return P(I) given exposures and own tests: float32 [days, people]."""
+    out = np.empty(outcomes.shape, dtype=np.float32)
+    _kernels.infected_marginals(heard, outcomes, pack_model(parameters, test_errors), out)
+    return out
+
+
+def beliefs(
+    heard: Exposures,
+    outcomes: NDArray[np.int8],
+    *,
+    parameters: SeirParameters,
+    test_errors: TestErrors,
+) -> Beliefs:
+    """Return the posterior of every state given exposures and own tests."""
+    n_days, n_people = outcomes.shape
+    values = np.empty((n_people, n_days, N_STATES), dtype=np.float32)
+    _kernels.all_marginals(heard, outcomes, pack_model(parameters, test_errors), values)
+    return Beliefs(values=values)
+
+
+def check_message_grid(clip: float | None, levels: int | None) -> None:
+    """Raise unless clip lies in (0, 1] and there are at least two levels."""
+    if clip is not None and not 0.0 < clip <= 1.0:
+        raise InputError(f"clip must be greater than 0 and at most 1, not {clip}")
+    if levels is not None:
+        require_at_least("levels", levels, 2)
+
+
+def message_grid(levels: int, clip: float = 1.0) -> NDArray[np.float32]:
+    """Return the values a rounded message can take: from 0 to clip, finer near 0.
+
+    Level k is clip·(k / (levels - 1))²: most messages are small, and their errors add up.
+    """
+    return (clip * np.linspace(0.0, 1.0, levels) ** 2).astype(np.float32)
+
+
+def bound_messages(
+    messages: Messages, *, clip: float | None = None, levels: int | None = None
+) -> Messages:
+    """Clip messages to [0, clip] and round them to the nearest of `levels` values."""
+    check_message_grid(clip, levels)
+    ceiling = 1.0 if clip is None else clip
+    clipped = np.minimum(messages, np.float32(ceiling))
+    if levels is None:
+        return clipped
+    grid = message_grid(levels, ceiling)
+    midpoints = (grid[1:] + grid[:-1]) / 2
+    return grid[np.searchsorted(midpoints, clipped, side="right")]
+
+
+def pack_model(parameters: SeirParameters, test_errors: TestErrors) -> NDArray[np.float64]:
+    """Return the six numbers the kernels need.
+
+    They are p0, g, h, the background hazard, and the likelihood ratios of a negative and a positive
+    test.
+    """
+    p = parameters
+    ratios = test_errors.likelihood_ratio(False), test_errors.likelihood_ratio(True)
+    return np.array([p.p0, p.g, p.h, p.background_hazard, *ratios])
+
+
+def _add_up_days(
+    window: ContactWindow, hazards: NDArray[np.float32], heard: Exposures, n_days: int
+) -> None:
+    for t in range(n_days):
+        day = window[t]
+        offsets, senders = day.offsets.view(np.uint32), day.senders.view(np.uint32)
+        _kernels.add_up(offsets, senders, hazards[t], heard[t])
+
+
+def _check_shapes(window: ContactWindow, by_day: NDArray[Any]) -> None:
+    if by_day.shape != (len(window), window.n_people):
+        raise InputError(
+            f"an array of shape {list(by_day.shape)} for a window of {len(window)} days "
+            f"and {window.n_people} people"
+        )
+
+
+def _warn_if_contradictory(
+    outcomes: NDArray[np.int8], parameters: SeirParameters, test_errors: TestErrors
+) -> None:
+    if not test_errors.can_contradict:
+        return
+    n = int(_contradictory(outcomes, parameters, test_errors).sum())
+    if n:
+        warnings.warn(
+            f"the tests of {n} people contradict the model (a test error rate is 0 or 1): "
+            f"test likelihoods are floored at {LIKELIHOOD_FLOOR:g}",
+            ContradictoryTestsWarning,
+            stacklevel=3,
+        )
+
+
+def _contradictory(
+    outcomes: NDArray[np.int8], parameters: SeirParameters, test_errors: TestErrors
+) -> NDArray[np.bool_]:
+    """Return who has tests that no sequence of states can produce, bool [people].
+
+    Follows which states are reachable; anybody may become E, contacts or not.
+    """
+    p, floor = parameters, LIKELIHOOD_FLOOR
+    fpr, fnr = test_errors.false_positive_rate, test_errors.false_negative_rate
+    n_people = outcomes.shape[1]
+    S, E = np.full(n_people, p.p0 < 1.0), np.full(n_people, p.p0 > 0.0)
+    I, R = np.zeros(n_people, dtype=bool), np.zeros(n_people, dtype=bool)
+    dead_end = np.zeros(n_people, dtype=bool)
+    for t, outcome in enumerate(outcomes):
+        if t > 0:
+            R |= I & (p.h > 0.0)
+            I = (E & (p.g > 0.0)) | (I & (p.h < 1.0))
+            E = S | (E & (p.g < 1.0))
+        positive, negative = outcome == 1, outcome == 0
+        I &= ~(positive & (fnr > 1.0 - floor)) & ~(negative & (fnr < floor))
+        elsewhere = ~(positive & (fpr < floor)) & ~(negative & (fpr > 1.0 - floor))
+        S, E, R = S & elsewhere, E & elsewhere, R & elsewhere
+        dead_end |= ~(S | E | I | R)
+    return dead_end

@@ -1,0 +1,60 @@
+"""What may cross the trust boundary, as types.
+
+`Bounded` is a statistic together with the most one message can change it. `Released` is what leaves
+the enclave. Only `dnatrace.privacy.mechanisms` turns one into the other, and `dnatrace.policy`
+accepts nothing but a `Released`, so a score that nobody accounted for cannot decide a test.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.privacy.accounting import Event
+
+
+class TrustBoundaryError(TypeError):
+    """Something tried to pass for a released score."""
+
+
+_SEAL = object()  # known to this package alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bounded:
+    """A statistic of messages whose sensitivity is known.
+
+    Attributes:
+        values: float64 [people].
+        sensitivity: float64 [people], the most that replacing one message changes each value, given
+            the public facts (own tests, days and counts of contacts).
+    """
+
+    values: NDArray[np.float64]
+    sensitivity: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.values.shape != self.sensitivity.shape:
+            raise TrustBoundaryError("every value needs its sensitivity")
+        if not (np.isfinite(self.values).all() and np.isfinite(self.sensitivity).all()):
+            raise TrustBoundaryError("a bounded statistic must be finite")
+        if (self.sensitivity < 0).any():
+            raise TrustBoundaryError("a sensitivity cannot be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Released:
+    """Scores that left the enclave, with what their release cost.
+
+    Attributes:
+        scores: float64 [people]; NaN for people without a score.
+        event: what was done, for the ledger.
+    """
+
+    scores: NDArray[np.float64]
+    event: Event
+    seal: object
+
+    def __post_init__(self) -> None:
+        if self.seal is not _SEAL:
+            raise TrustBoundaryError("only dnatrace.privacy.mechanisms can release scores")

@@ -1,0 +1,291 @@
+"""The nouns that flow through the program: contacts, tests, beliefs and scores."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dnatrace import _counting_sort, tables
+from dnatrace.errors import InputError, require_at_least
+
+NOT_TESTED = -1
+MOST_PEOPLE = 2**31 - 2  # ids are stored in 32 bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayContacts:
+    """The directed contacts of one day, grouped by receiver.
+
+    The messages that reach person r come from `senders[offsets[r]:offsets[r + 1]]`. A sender that
+    stands there twice is two contacts. No padding, no cap: 4 bytes a contact plus the offsets.
+
+    Attributes:
+        offsets: int32 [people + 1].
+        senders: int32 [contacts].
+        kinds: uint8 [contacts], the setting of each contact, or None when not known.
+    """
+
+    offsets: NDArray[np.int32]
+    senders: NDArray[np.int32]
+    kinds: NDArray[np.uint8] | None = None
+
+    @classmethod
+    def from_pairs(cls, senders: ArrayLike, receivers: ArrayLike, *, n_people: int) -> Self:
+        """Group contacts by receiver, then sender: the order of the pairs does not matter.
+
+        Cost: two counting sorts, O(people + contacts).
+        """
+        sender_ids, receiver_ids = np.asarray(senders), np.asarray(receivers)
+        if sender_ids.shape != receiver_ids.shape or sender_ids.ndim != 1:
+            raise InputError("senders and receivers must be two arrays of one length")
+        days = np.broadcast_to(np.int64(0), sender_ids.shape)
+        columns = {"sender": sender_ids, "receiver": receiver_ids, "day": days}
+        _scan("contacts", columns, n_people, n_days=1)
+        offsets, sorted_senders = _counting_sort.sort_by_receiver(
+            sender_ids.astype(np.uint32), receiver_ids.astype(np.uint32), n_people
+        )
+        return cls(offsets=offsets, senders=sorted_senders)
+
+    @classmethod
+    def empty(cls, n_people: int) -> Self:
+        """Return a day on which nobody met."""
+        return cls(
+            offsets=np.zeros(n_people + 1, dtype=np.int32), senders=np.empty(0, dtype=np.int32)
+        )
+
+    @property
+    def n_people(self) -> int:
+        """The number of people, met or not."""
+        return self.offsets.size - 1
+
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """The number of messages each person received: int32 [people]."""
+        return np.diff(self.offsets)
+
+    def receivers(self) -> NDArray[np.int32]:
+        """Return the receiver of every contact, in the order of `senders`."""
+        return np.repeat(np.arange(self.n_people, dtype=np.int32), self.counts)
+
+    def without(self, person: int) -> Self:
+        """Return the day as if `person` had met nobody; kinds are dropped."""
+        offsets, senders = _counting_sort.without_person(self.offsets, self.senders, person)
+        return type(self)(offsets=offsets, senders=senders)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ContactWindow:
+    """The contacts of the last `n_days` days: a ring that forgets what is older.
+
+    `push` costs the new day alone; the other days are not touched or copied.
+
+    Attributes:
+        n_people: how many people there are, met or not.
+        n_days: the most days the window holds.
+        first_day: the number of the oldest day held.
+    """
+
+    n_people: int
+    n_days: int
+    first_day: int = 0
+    _ring: deque[DayContacts] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_size(self.n_people, self.n_days)
+        self._ring = deque(maxlen=self.n_days)
+
+    @classmethod
+    def from_rows(
+        cls, rows: Any, *, n_people: int | None = None, n_days: int | None = None
+    ) -> Self:
+        """Build a window of days 0 … n_days-1 from rows (sender, receiver, day).
+
+        Args:
+            rows: an integer array [contacts, 3], a table with columns sender, receiver, day (kind
+                is allowed and ignored), or the path of a CSV or Parquet file.
+            n_people: ids are 0 … n_people-1; one more than the largest id when None.
+            n_days: one more than the largest day when None.
+
+        Cost: three counting sorts, O(contacts + days × people), days in parallel.
+        """
+        read = tables.read_contacts(rows)
+        senders, receivers, days = (read.columns[c] for c in tables.CONTACT_COLUMNS)
+        n_people = tables.infer_people(senders, receivers) if n_people is None else n_people
+        n_days = tables.infer_days(days) if n_days is None else n_days
+        window = cls(n_people=n_people, n_days=n_days)
+        counts = _scan(read.name, read.columns, n_people, n_days)
+        starts, senders, receivers = _counting_sort.split_by_day(senders, receivers, days, counts)
+        days_by_receiver = _counting_sort.sort_days_by_receiver(
+            starts, senders, receivers, n_people
+        )
+        for offsets, day_senders in days_by_receiver:
+            window._ring.append(DayContacts(offsets=offsets, senders=day_senders))
+        return window
+
+    def push(self, day: DayContacts) -> None:
+        """Add the next day; when the window is full the oldest day leaves memory."""
+        if day.n_people != self.n_people:
+            raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
+        if len(self._ring) == self.n_days:
+            self.first_day += 1
+        self._ring.append(day)
+
+    def forget(self, person: int) -> None:
+        """Remove every message that `person` sent or received (the right to withdraw).
+
+        Afterwards the window is what it would be had they never met anybody.
+        Cost: one pass over the contacts of the window.
+        """
+        if not 0 <= person < self.n_people:
+            raise InputError(f"person {person} is outside the ids 0 … {self.n_people - 1}")
+        self._ring = deque((day.without(person) for day in self._ring), maxlen=self.n_days)
+
+    def __len__(self) -> int:
+        """The number of days held."""
+        return len(self._ring)
+
+    def __iter__(self) -> Iterator[DayContacts]:
+        return iter(self._ring)
+
+    def __getitem__(self, index: int) -> DayContacts:
+        return self._ring[index]
+
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """Messages received by day and person: int32 [days held, people]."""
+        if not self._ring:
+            return np.empty((0, self.n_people), dtype=np.int32)
+        return np.stack([day.counts for day in self._ring])
+
+    @property
+    def n_contacts(self) -> int:
+        """Messages in the window."""
+        return sum(day.senders.size for day in self._ring)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class TestLog:
+    """The results of own tests over the last `n_days` days, one at most a person and day.
+
+    Attributes:
+        n_people: how many people there are, tested or not.
+        n_days: the most days the log holds.
+        first_day: the number of the oldest day held.
+    """
+
+    __test__ = False  # the name does not make it a test case
+
+    n_people: int
+    n_days: int
+    first_day: int = 0
+    _ring: deque[NDArray[np.int8]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _check_size(self.n_people, self.n_days)
+        self._ring = deque(maxlen=self.n_days)
+
+    @classmethod
+    def from_rows(
+        cls, rows: Any, *, n_people: int | None = None, n_days: int | None = None
+    ) -> Self:
+        """Build a log of days 0 … n_days-1 from rows (person, day, positive).
+
+        The same result twice for one person and day counts once; two different results are an
+        error. `rows` is an integer array [tests, 3], a table with those columns, or a path.
+        """
+        read = tables.read_tests(rows)
+        people, days, positive = (read.columns[c] for c in tables.TEST_COLUMNS)
+        n_people = tables.infer_people(people) if n_people is None else n_people
+        n_days = tables.infer_days(days) if n_days is None else n_days
+        log = cls(n_people=n_people, n_days=n_days)
+        tables.check_ids(read, "person", n_people)
+        tables.check_days(read, n_days)
+        tables.check_range(positive, name=read.name, label="positive", end=2, meaning="0 and 1")
+        log._fill(read.name, people, days, positive)
+        return log
+
+    def _fill(self, name: str, people: Any, days: Any, positive: Any) -> None:
+        dense = np.full((self.n_days, self.n_people), NOT_TESTED, dtype=np.int8)
+        dense[days, people] = positive
+        conflict = dense[days, people] != positive
+        if conflict.any():
+            row = int(np.argmax(conflict))
+            raise InputError(
+                f"{name}: row {row + 1}, column 'positive': person {people[row]} has two "
+                f"different results on day {days[row]}"
+            )
+        self._ring = deque(dense, maxlen=self.n_days)
+
+    def push_day(self) -> None:
+        """Begin the next day without results; when the log is full the oldest day leaves it."""
+        if len(self._ring) == self.n_days:
+            self.first_day += 1
+        self._ring.append(np.full(self.n_people, NOT_TESTED, dtype=np.int8))
+
+    def record(self, day: int, people: NDArray[Any], positive: NDArray[np.bool_]) -> None:
+        """Enter the results of tests that were taken on `day`; days that have left are ignored."""
+        index = day - self.first_day
+        if index >= len(self._ring):
+            raise InputError(f"day {day} has not begun in this log")
+        if index >= 0:
+            self._ring[index][people] = positive
+
+    def __len__(self) -> int:
+        """The number of days held."""
+        return len(self._ring)
+
+    @property
+    def outcomes(self) -> NDArray[np.int8]:
+        """Results by day and person: int8 [days held, people], 1, 0 or `NOT_TESTED`."""
+        if not self._ring:
+            return np.empty((0, self.n_people), dtype=np.int8)
+        return np.stack(list(self._ring))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Beliefs:
+    """What is inferred about every person and day.
+
+    Attributes:
+        values: float32 [people, days, 4], the probabilities of S, E, I, R; they sum to 1.
+    """
+
+    values: NDArray[np.float32]
+
+    @property
+    def infected(self) -> NDArray[np.float32]:
+        """P(I) by person and day: float32 [people, days]."""
+        return self.values[:, :, 2]
+
+    @property
+    def exposed_or_infected(self) -> NDArray[np.float32]:
+        """P(E) + P(I) by person and day: float32 [people, days]."""
+        return self.values[:, :, 1] + self.values[:, :, 2]
+
+
+def _check_size(n_people: int, n_days: int) -> None:
+    require_at_least("the number of people", n_people, 1)
+    require_at_least("the number of days", n_days, 1)
+    if n_people > MOST_PEOPLE:
+        raise InputError(f"{n_people} people are more than ids of 32 bits can tell apart")
+
+
+def _scan(
+    name: str, columns: dict[str, NDArray[Any]], n_people: int, n_days: int
+) -> NDArray[np.int64]:
+    """Return the rows by chunk and day, or raise for the first bad row."""
+    senders, receivers, days = (columns[c] for c in tables.CONTACT_COLUMNS)
+    first_bad, counts = _counting_sort.scan_rows(senders, receivers, days, n_people, n_days)
+    if first_bad < senders.size:
+        read = tables.Rows(name, columns)
+        tables.check_ids(read, "sender", n_people)
+        tables.check_ids(read, "receiver", n_people)
+        tables.check_days(read, n_days)
+        raise InputError(
+            f"{name}: row {first_bad + 1}, column 'receiver': "
+            f"person {senders[first_bad]} meets themselves"
+        )
+    return counts

@@ -1,0 +1,219 @@
+"""Read contacts and tests from arrays, tables, CSV or Parquet, and say exactly what is wrong.
+
+Rows are numbered from 1, without the header. Ids and days are whole numbers from 0.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+
+Columns = dict[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Whole-number columns that were read, with the name that messages use for their source."""
+
+    name: str
+    columns: Columns
+
+
+CONTACT_COLUMNS = ("sender", "receiver", "day")
+TEST_COLUMNS = ("person", "day", "positive")
+
+# Ids above this are hashes or phone numbers, not indices: ask before allocating.
+MOST_PEOPLE_INFERRED = 50_000_000
+MOST_DAYS_INFERRED = 366
+
+
+def read_columns(
+    source: Any, *, what: str, required: Sequence[str], optional: Sequence[str] = ()
+) -> Rows:
+    """Return the required columns as int64 arrays; rows that were read before pass through.
+
+    Args:
+        source: an array [rows, columns], a table (mapping, Arrow, pandas, polars), or a path.
+        what: how to call the source in messages when it is not a file.
+        required: names of the columns, in the order of an array's columns.
+        optional: columns that may be present; they are not returned.
+    """
+    if isinstance(source, Rows):
+        return source
+    if isinstance(source, str | Path):
+        name = str(source)
+        table = _read_file(Path(source))
+    else:
+        name = what
+        if not isinstance(source, Mapping) and not hasattr(source, "__arrow_c_stream__"):
+            return Rows(name, _array_columns(source, name, required))
+        table = _as_table(source, name)
+    _check_names(table.column_names, name, required, optional)
+    return Rows(name, {c: _whole_numbers(table[c], name, c) for c in required})
+
+
+def _read_file(path: Path) -> pa.Table:
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory, expected a CSV or Parquet file")
+    if not path.exists():
+        raise InputError(f"{path}: no such file")
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path}: the file is empty (a header without rows would be valid)")
+        return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {_first_line(error)}") from error
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq  # noqa: PLC0415  (only where needed: half of the import time)
+
+    try:
+        return pq.read_table(path)
+    except pa.ArrowException as error:
+        raise InputError(f"{path}: not a readable Parquet file: {_first_line(error)}") from error
+
+
+def _read_csv(path: Path) -> pa.Table:
+    import pyarrow.csv as pacsv  # noqa: PLC0415
+
+    try:
+        only_empty = pacsv.ConvertOptions(null_values=[""])  # "nan" is a wrong number, not absent
+        return pacsv.read_csv(path, convert_options=only_empty)
+    except pa.ArrowException as error:
+        raise InputError(f"{path}: not a readable CSV file: {_first_line(error)}") from error
+
+
+def _as_table(source: Any, name: str) -> pa.Table:
+    try:
+        return pa.table(dict(source) if isinstance(source, Mapping) else source)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"{name}: not a table of columns: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _array_columns(source: Any, name: str, required: Sequence[str]) -> Columns:
+    array = np.asarray(source)
+    if array.size == 0:
+        array = array.reshape(0, len(required)).astype(np.int64)
+    if array.ndim != 2 or array.shape[1] != len(required):
+        raise InputError(
+            f"{name}: expected an array [rows, {len(required)}] of ({', '.join(required)}), "
+            f"got shape {list(array.shape)}"
+        )
+    if array.dtype.kind not in "iufb":
+        raise InputError(f"{name}: expected whole numbers, got an array of {array.dtype}")
+    return {column: _whole_array(array[:, i], name, column) for i, column in enumerate(required)}
+
+
+def _check_names(
+    present: Sequence[str], name: str, required: Sequence[str], optional: Sequence[str]
+) -> None:
+    expected = f"expected {', '.join(required)}"
+    for column in required:
+        if column not in present:
+            raise InputError(f"{name}: column '{column}' is missing ({expected})")
+    for column in present:
+        if column not in (*required, *optional):
+            raise InputError(f"{name}: unknown column '{column}' ({expected})")
+        if present.count(column) > 1:
+            raise InputError(f"{name}: column '{column}' appears more than once")
+
+
+def _whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.int64]:
+    if len(column) == 0:
+        return np.empty(0, dtype=np.int64)
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
+        raise InputError(f"{name}: row {row}, column '{label}': the value is missing")
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        _reject_text(column, name, label)
+    return _whole_array(column.to_numpy(), name, label)
+
+
+def _reject_text(column: pa.ChunkedArray, name: str, label: str) -> None:
+    for row, value in enumerate(column.to_pylist(), start=1):
+        try:
+            int(value)
+        except (TypeError, ValueError):
+            message = f"{name}: row {row}, column '{label}': {value!r} is not a whole number"
+            raise InputError(message) from None
+    raise InputError(f"{name}: column '{label}' holds text, expected whole numbers")
+
+
+def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int64]:
+    if values.dtype.kind == "f":
+        bad = ~(np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2.0**53))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"{name}: row {row + 1}, column '{label}': {values[row]} is not a whole number"
+            )
+    elif values.dtype == np.uint64 and values.size and int(values.max()) >= 2**63:
+        row = int(np.argmax(values))
+        raise InputError(f"{name}: row {row + 1}, column '{label}': {values[row]} is too large")
+    return values.astype(np.int64, copy=False)
+
+
+def check_range(
+    values: NDArray[np.int64], *, name: str, label: str, end: int, meaning: str
+) -> None:
+    """Raise unless every value lies in 0 … end-1; the message names the first row that does not."""
+    if values.size and (int(values.min()) < 0 or int(values.max()) >= end):
+        row = int(np.argmax((values < 0) | (values >= end)))
+        raise InputError(
+            f"{name}: row {row + 1}, column '{label}': {values[row]} is outside {meaning}"
+        )
+
+
+def check_ids(rows: Rows, label: str, n_people: int) -> None:
+    """Raise unless every id of a column lies in 0 … n_people-1."""
+    meaning = f"the ids 0 … {n_people - 1}"
+    check_range(rows.columns[label], name=rows.name, label=label, end=n_people, meaning=meaning)
+
+
+def check_days(rows: Rows, n_days: int) -> None:
+    """Raise unless every day lies in 0 … n_days-1."""
+    meaning = f"the window of days 0 … {n_days - 1}"
+    check_range(rows.columns["day"], name=rows.name, label="day", end=n_days, meaning=meaning)
+
+
+def read_contacts(source: Any) -> Rows:
+    """Read rows (sender, receiver, day); a column `kind` may stand beside them."""
+    return read_columns(source, what="contacts", required=CONTACT_COLUMNS, optional=("kind",))
+
+
+def read_tests(source: Any) -> Rows:
+    """Read rows (person, day, positive)."""
+    return read_columns(source, what="tests", required=TEST_COLUMNS)
+
+
+def infer_people(*ids: NDArray[np.int64]) -> int:
+    """Return how many people the ids call for."""
+    return _infer_size(ids, most=MOST_PEOPLE_INFERRED, what="person id")
+
+
+def infer_days(*days: NDArray[np.int64]) -> int:
+    """Return how many days the day numbers call for."""
+    return _infer_size(days, most=MOST_DAYS_INFERRED, what="day")
+
+
+def _infer_size(columns: Sequence[NDArray[np.int64]], *, most: int, what: str) -> int:
+    """Return one more than the largest value, at least 1; refuse what is clearly not an index."""
+    size = max((int(c.max()) + 1 for c in columns if c.size), default=1)
+    if size > most:
+        raise InputError(
+            f"the largest {what} is {size - 1}: {what}s are counted from 0; "
+            f"if that is meant, give the number explicitly"
+        )
+    return max(size, 1)

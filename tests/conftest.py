@@ -1,0 +1,19 @@
+import os
+
+import numba
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Compiling a kernel on first use is slow, so no example has a deadline.
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("dev", max_examples=60, **_COMMON)
+settings.register_profile("ci", max_examples=60, derandomize=True, **_COMMON)
+settings.register_profile("nightly", max_examples=3000, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
+
+
+@pytest.fixture
+def threads():
+    """Set the number of numba threads, back to all of them afterwards."""
+    yield numba.set_num_threads
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)

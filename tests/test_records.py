@@ -1,0 +1,160 @@
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dnatrace as dt
+from dnatrace.errors import InputError
+from dnatrace.inference import factorised_neighbours as fn
+
+from . import reference, strategies
+
+MODEL = {"parameters": dt.SeirParameters(), "test_errors": dt.TestErrors()}
+
+
+def window_of(case):
+    return dt.ContactWindow.from_rows(case.contacts, n_people=case.n_people, n_days=case.n_days)
+
+
+def log_of(case):
+    return dt.TestLog.from_rows(case.tests, n_people=case.n_people, n_days=case.n_days)
+
+
+def day_of(case, day):
+    rows = case.contacts[case.contacts[:, 2] == day]
+    return dt.DayContacts.from_pairs(rows[:, 0], rows[:, 1], n_people=case.n_people)
+
+
+def assert_same_window(actual, expected):
+    assert len(actual) == len(expected)
+    for mine, theirs in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(mine.offsets, theirs.offsets)
+        np.testing.assert_array_equal(mine.senders, theirs.senders)
+
+
+@given(strategies.cases(people=(1, 9), most_contacts=80))
+def test_sorting_equals_twin(case):
+    for day, contacts in enumerate(window_of(case)):
+        rows = case.contacts[case.contacts[:, 2] == day]
+        offsets, senders = reference.counting_sort(
+            list(rows[:, 0]), list(rows[:, 1]), case.n_people
+        )
+        np.testing.assert_array_equal(contacts.offsets, offsets)
+        np.testing.assert_array_equal(contacts.senders, senders)
+        assert contacts.receivers().tolist() == sorted(rows[:, 1])
+        assert contacts.counts.sum() == len(rows)
+
+
+def test_many_rows_are_split_and_sorted_in_parallel():
+    case = strategies.random_case(1, 500, 9, 20)
+    window = window_of(case)
+    back = np.concatenate(
+        [
+            np.stack([day.senders, day.receivers(), np.full(day.senders.size, d)], axis=1)
+            for d, day in enumerate(window)
+        ]
+    )
+    np.testing.assert_array_equal(
+        back[np.lexsort(back.T)], case.contacts[np.lexsort(case.contacts.T)]
+    )
+    assert window.n_contacts == len(case.contacts)
+
+
+@given(strategies.cases(days=(1, 8)), st.integers(1, 8))
+def test_pushing_days_equals_rebuilding(case, n_held):
+    pushed = dt.ContactWindow(n_people=case.n_people, n_days=n_held)
+    for day in range(case.n_days):
+        pushed.push(day_of(case, day))
+    first = max(case.n_days - n_held, 0)
+    assert pushed.first_day == first
+    rows = case.contacts[case.contacts[:, 2] >= first] - [0, 0, first]
+    rebuilt = dt.ContactWindow.from_rows(rows, n_people=case.n_people, n_days=case.n_days - first)
+    assert_same_window(pushed, rebuilt)
+    np.testing.assert_array_equal(pushed.counts, rebuilt.counts)
+
+
+def test_push_touches_no_other_day_and_the_oldest_leaves_memory():
+    case = strategies.random_case(2, 50, 4, 5)
+    window = window_of(case)
+    kept = [window[i] for i in range(1, 4)]
+    oldest = weakref.ref(window[0].senders)
+    window.push(dt.DayContacts.empty(50))
+    gc.collect()
+    assert oldest() is None
+    assert all(window[i] is day for i, day in enumerate(kept))
+    assert len(window) == 4
+    assert window.first_day == 1
+    assert not any(isinstance(day.senders.base, np.ndarray) for day in window)  # no shared memory
+
+
+@given(strategies.cases(people=(2, 6)), st.data())
+def test_forget_equals_never_having_met(case, data):
+    person = data.draw(st.integers(0, case.n_people - 1))
+    window = window_of(case)
+    window.forget(person)
+    met = (case.contacts[:, 0] == person) | (case.contacts[:, 1] == person)
+    never = strategies.Case(case.n_people, case.n_days, case.contacts[~met], case.tests)
+    assert_same_window(window, window_of(never))
+    np.testing.assert_array_equal(
+        fn.infer_window(window, log_of(case), **MODEL).values,
+        fn.infer_window(window_of(never), log_of(never), **MODEL).values,
+    )
+
+
+def test_no_cap_on_contacts():
+    senders = np.concatenate([np.arange(1, 3000), np.ones(2000, dtype=int)])
+    day = dt.DayContacts.from_pairs(senders, np.zeros(4999, dtype=int), n_people=3000)
+    assert day.counts[0] == 4999
+    assert (day.senders == 1).sum() == 2001
+
+
+def test_a_log_is_a_ring_too():
+    log = dt.TestLog(n_people=3, n_days=2)
+    for day in range(3):
+        log.push_day()
+        log.record(day, np.array([day]), np.array([day == 1]))
+    assert log.first_day == 1
+    np.testing.assert_array_equal(log.outcomes, [[-1, 1, -1], [-1, -1, 0]])
+    log.record(0, np.array([0]), np.array([True]))  # that day has left
+    log.record(1, np.array([2]), np.array([True]))  # a late result
+    np.testing.assert_array_equal(log.outcomes, [[-1, 1, 1], [-1, -1, 0]])
+    with pytest.raises(InputError, match="day 3 has not begun"):
+        log.record(3, np.array([0]), np.array([True]))
+
+
+def test_the_same_result_twice_counts_once():
+    once, twice = ([[1, 0, 1]], [[1, 0, 1], [1, 0, 1]])
+    logs = [dt.TestLog.from_rows(rows, n_people=2, n_days=1).outcomes for rows in (once, twice)]
+    np.testing.assert_array_equal(*logs)
+
+
+def test_empty_window():
+    window = dt.ContactWindow(n_people=3, n_days=2)
+    assert window.counts.shape == (0, 3)
+    assert window.n_contacts == 0
+    assert dt.TestLog(n_people=3, n_days=2).outcomes.shape == (0, 3)
+
+
+def test_beliefs_know_their_scores():
+    values = np.array([[[0.1, 0.2, 0.3, 0.4]]], dtype=np.float32)
+    beliefs = dt.Beliefs(values=values)
+    assert beliefs.infected[0, 0] == np.float32(0.3)
+    assert beliefs.exposed_or_infected[0, 0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (lambda w: w.forget(3), "person 3 is outside the ids 0 … 2"),
+        (lambda w: w.push(dt.DayContacts.empty(4)), "a day of 4 people in a window of 3"),
+        (lambda _: dt.DayContacts.from_pairs([0], [1, 2], n_people=3), "one length"),
+        (lambda _: dt.DayContacts.from_pairs([0], [3], n_people=3), "row 1, column 'receiver': 3"),
+        (lambda _: dt.ContactWindow(n_people=2**31, n_days=1), "ids of 32 bits"),
+    ],
+)
+def test_bad_calls(action, message):
+    with pytest.raises(InputError, match=message):
+        action(dt.ContactWindow(n_people=3, n_days=2))
