@@ -1,0 +1,135 @@
+"""Factorised Neighbours on windows like the reference city's: `python -m benchmarks.inference`.
+
+12.6 contacts a person-day in both directions with partners drawn from everybody, the worst case for
+caches; 8 % of the people tested a day. Every size runs in a process of its own. The baseline is the
+enumeration of monotone sequences in tests/reference.py, which is what the published codes compute.
+"""
+
+import argparse
+import json
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measure import in_own_process, peak_gigabytes, print_table, seconds
+from dnatrace import ContactWindow, DayContacts, SeirParameters, TestErrors, TestLog
+from dnatrace.inference.factorised_neighbours import infer_window
+from tests import reference
+
+CONTACTS_PER_PERSON_DAY = (
+    12.6  # of the reference city: 2.03 household, 7.18 occupation, 3.38 random
+)
+TESTED_PER_DAY = 0.08
+ROUNDS = 5
+PARAMETERS, TEST_ERRORS = SeirParameters(), TestErrors()
+MOST_PEOPLE_FROM_ROWS = 100_000  # beyond, rows of three 64-bit numbers would be most of the memory
+
+
+def day_pairs(n_people: int, day: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    rng = np.random.default_rng(day)
+    n_pairs = int(n_people * CONTACTS_PER_PERSON_DAY / 2)
+    one = rng.integers(0, n_people, n_pairs, dtype=np.int32)
+    other = (one + rng.integers(1, n_people, n_pairs, dtype=np.int32)) % n_people
+    return np.concatenate([one, other]), np.concatenate([other, one])
+
+
+def pushed_window(n_people: int, n_days: int) -> ContactWindow:
+    window = ContactWindow(n_people=n_people, n_days=n_days)
+    for day in range(n_days):
+        window.push(DayContacts.from_pairs(*day_pairs(n_people, day), n_people=n_people))
+    return window
+
+
+def tested_log(n_people: int, n_days: int) -> TestLog:
+    log = TestLog(n_people=n_people, n_days=n_days)
+    rng = np.random.default_rng(1)
+    for day in range(n_days):
+        people = np.flatnonzero(rng.random(n_people) < TESTED_PER_DAY)
+        log.push_day()
+        log.record(day, people, rng.random(people.size) < 0.05)
+    return log
+
+
+def window_rows(window: ContactWindow) -> NDArray[np.int64]:
+    days = [
+        np.stack([d.senders, d.receivers(), np.full(d.senders.size, t)], axis=1)
+        for t, d in enumerate(window)
+    ]
+    rows = np.concatenate(days).astype(np.int64)
+    return rows[np.random.default_rng(0).permutation(len(rows))]
+
+
+def measure(n_people: int, n_days: int) -> dict[str, float | None]:
+    window, log = pushed_window(n_people, n_days), tested_log(n_people, n_days)
+    repeats = 20 if n_people <= 10_000 else 3
+    row: dict[str, float | None] = {"people": n_people, "days": n_days}
+    for threads in (1, 2):
+        numba.set_num_threads(threads)
+        row[f"infer_{threads}_thread_s"] = seconds(
+            lambda: infer_window(
+                window, log, parameters=PARAMETERS, test_errors=TEST_ERRORS, rounds=ROUNDS
+            ),
+            repeats=repeats,
+        )
+    row["peak_gb"] = peak_gigabytes()
+    senders, receivers = day_pairs(n_people, n_days)
+    row["push_day_s"] = seconds(
+        lambda: window.push(DayContacts.from_pairs(senders, receivers, n_people=n_people)),
+        repeats=repeats,
+    )
+    row["from_rows_s"] = None
+    if n_people <= MOST_PEOPLE_FROM_ROWS:
+        rows = window_rows(window)
+        row["from_rows_s"] = seconds(
+            lambda: ContactWindow.from_rows(rows, n_people=n_people, n_days=n_days),
+            repeats=repeats,
+        )
+    return row
+
+
+def enumeration_seconds_per_person(n_days: int) -> float:
+    """Time the twin on a few people and five rounds; its cost is linear in people."""
+    sequences = reference.monotone_sequences(n_days)
+    log_stays, outcomes = [-0.01] * n_days, [-1] * n_days
+
+    def one_person() -> None:
+        reference.posterior(log_stays, outcomes, PARAMETERS, TEST_ERRORS, sequences)
+
+    return ROUNDS * seconds(one_person, repeats=3)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", nargs=2, type=int, metavar=("PEOPLE", "DAYS"))
+    parser.add_argument("--most-people", type=int, default=1_000_000)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(*options.one)))
+        return
+    sizes = [n for n in (10_000, 100_000, 1_000_000) if n <= options.most_people]
+    results = [in_own_process("benchmarks.inference", "--one", n, 14) for n in sizes]
+    for r in results:
+        twin = enumeration_seconds_per_person(14) * r["people"]
+        r["times_faster_than_enumeration"] = twin / r["infer_1_thread_s"]
+        r["rows_over_infer"] = (r["from_rows_s"] or math.nan) / r["infer_2_thread_s"]
+        r["from_rows_s"] = r["from_rows_s"] or math.nan
+    print_table("14 days, 5 rounds, by number of people", results)
+    lengths = [in_own_process("benchmarks.inference", "--one", 10_000, d) for d in (7, 14, 28)]
+    base = lengths[1]["infer_1_thread_s"]
+    print_table(
+        "10,000 people, by length of the window",
+        [
+            {
+                "days": r["days"],
+                "infer_1_thread_s": r["infer_1_thread_s"],
+                "ratio_to_14_days": r["infer_1_thread_s"] / base,
+            }
+            for r in lengths
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
