@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dnatrace import _counting_sort, tables
+from dnatrace import _csr, tables
 from dnatrace.errors import InputError, require_at_least
 
 NOT_TESTED = -1
@@ -44,7 +44,7 @@ class DayContacts:
         days = np.broadcast_to(np.int64(0), sender_ids.shape)
         columns = {"sender": sender_ids, "receiver": receiver_ids, "day": days}
         _scan("contacts", columns, n_people, n_days=1)
-        offsets, sorted_senders = _counting_sort.sort_by_receiver(
+        offsets, sorted_senders = _csr.sort_by_receiver(
             sender_ids.astype(np.uint32), receiver_ids.astype(np.uint32), n_people
         )
         return cls(offsets=offsets, senders=sorted_senders)
@@ -70,9 +70,9 @@ class DayContacts:
         """Return the receiver of every contact, in the order of `senders`."""
         return np.repeat(np.arange(self.n_people, dtype=np.int32), self.counts)
 
-    def without(self, person: int) -> Self:
-        """Return the day as if `person` had met nobody; kinds are dropped."""
-        offsets, senders = _counting_sort.without_person(self.offsets, self.senders, person)
+    def among(self, kept: NDArray[np.bool_]) -> Self:
+        """Return the contacts whose both ends are kept, bool [people]; kinds are dropped."""
+        offsets, senders = _csr.among(self.offsets, self.senders, kept)
         return type(self)(offsets=offsets, senders=senders)
 
 
@@ -117,8 +117,8 @@ class ContactWindow:
         n_days = tables.infer_days(days) if n_days is None else n_days
         window = cls(n_people=n_people, n_days=n_days)
         counts = _scan(read.name, read.columns, n_people, n_days)
-        starts, senders, receivers = _counting_sort.split_by_day(senders, receivers, days, counts)
-        days_by_receiver = _counting_sort.sort_days_by_receiver(
+        starts, senders, receivers = _csr.split_by_day(senders, receivers, days, counts)
+        days_by_receiver = _csr.sort_days_by_receiver(
             starts, senders, receivers, n_people
         )
         for offsets, day_senders in days_by_receiver:
@@ -141,7 +141,9 @@ class ContactWindow:
         """
         if not 0 <= person < self.n_people:
             raise InputError(f"person {person} is outside the ids 0 … {self.n_people - 1}")
-        self._ring = deque((day.without(person) for day in self._ring), maxlen=self.n_days)
+        others = np.ones(self.n_people, dtype=np.bool_)
+        others[person] = False
+        self._ring = deque((day.among(others) for day in self._ring), maxlen=self.n_days)
 
     def __len__(self) -> int:
         """The number of days held."""
@@ -278,7 +280,7 @@ def _scan(
 ) -> NDArray[np.int64]:
     """Return the rows by chunk and day, or raise for the first bad row."""
     senders, receivers, days = (columns[c] for c in tables.CONTACT_COLUMNS)
-    first_bad, counts = _counting_sort.scan_rows(senders, receivers, days, n_people, n_days)
+    first_bad, counts = _csr.scan_rows(senders, receivers, days, n_people, n_days)
     if first_bad < senders.size:
         read = tables.Rows(name, columns)
         tables.check_ids(read, "sender", n_people)

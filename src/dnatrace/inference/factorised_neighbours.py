@@ -174,6 +174,19 @@ def beliefs(
     return Beliefs(values=values)
 
 
+def last_day_beliefs(
+    heard: NDArray[Any],
+    outcomes: NDArray[np.int8],
+    *,
+    parameters: SeirParameters,
+    test_errors: TestErrors,
+) -> NDArray[np.float64]:
+    """Return the posterior of the last day alone: float64 [people, 4]."""
+    values = np.empty((outcomes.shape[1], N_STATES))
+    _kernels.last_day_marginals(heard, outcomes, pack_model(parameters, test_errors), values)
+    return values
+
+
 def check_message_grid(clip: float | None, levels: int | None) -> None:
     """Raise unless clip lies in (0, 1] and there are at least two levels."""
     if clip is not None and not 0.0 < clip <= 1.0:

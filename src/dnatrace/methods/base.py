@@ -23,6 +23,7 @@ class Needs(StrEnum):
     """What a method looks at beyond public facts; the loop computes no more than that."""
 
     NOTHING = "nothing"
+    EXPOSURES = "exposures"
     MESSAGES = "messages"
     TRUTH = "truth"
 
@@ -37,8 +38,10 @@ class DayFacts:
         day: the day that ends, the last of the window.
         window: contacts of the last days.
         outcomes: own tests, int8 [days, people]: 1, 0 or -1 without a test.
-        messages: P(I) after the last round, unclipped, float32 [days, people]; None unless needed.
-        heard: exposures that gave the last round, float32 [days, people]; None unless needed.
+        messages: P(I) after the last round, unclipped, float32 [days, people]; for
+            `Needs.MESSAGES` only.
+        heard: the exposures that gave the last round, float32 [days, people]; for
+            `Needs.EXPOSURES` and `Needs.MESSAGES`.
         states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
         parameters: of the statistical model.
         test_errors: how often tests err.

@@ -1,4 +1,4 @@
-"""Counting sorts that turn lists of contacts into compressed rows by receiver.
+"""Compressed rows of contacts by receiver: counting sorts that build them, filters that cut them.
 
 Ids are read as unsigned numbers, which spares a check for negative indices at every access; callers
 have made sure that they are in range (`scan_rows` finds the first that is not).
@@ -117,20 +117,27 @@ def sort_days_by_receiver(starts: Any, senders: Any, receivers: Any, n_people: i
         return list(threads.map(sort_day, range(starts.size - 1)))
 
 
-@njit(cache=True, nogil=True)
-def without_person(offsets: Any, senders: Any, person: int) -> Any:
-    """Return (offsets, senders) without the contacts that `person` sent or received.
+@njit(cache=True, parallel=True)
+def among(offsets: Any, senders: Any, kept: Any) -> Any:
+    """Return (offsets, senders) of the contacts whose both ends are kept, bool [people].
 
-    Cost: O(people + contacts).
+    Cost: two passes, O(people + contacts), receivers in parallel.
     """
-    kept_offsets = np.zeros_like(offsets)
-    kept = np.empty_like(senders)
-    n_kept = 0
-    for receiver in range(offsets.size - 1):
-        if receiver != person:
-            for c in range(offsets[receiver], offsets[receiver + 1]):
-                if senders[c] != person:
-                    kept[n_kept] = senders[c]
-                    n_kept += 1
-        kept_offsets[receiver + 1] = n_kept
-    return kept_offsets, kept[:n_kept].copy()
+    n_people = offsets.size - 1
+    counts = np.zeros(n_people + 1, dtype=offsets.dtype)
+    for r in prange(n_people):
+        if kept[r]:
+            n_kept = 0
+            for c in range(offsets[r], offsets[r + 1]):
+                n_kept += kept[senders[c]]
+            counts[r + 1] = n_kept
+    kept_offsets = np.cumsum(counts).astype(offsets.dtype)
+    kept_senders = np.empty(kept_offsets[-1], dtype=senders.dtype)
+    for r in prange(n_people):
+        if kept[r]:
+            place = kept_offsets[r]
+            for c in range(offsets[r], offsets[r + 1]):
+                if kept[senders[c]]:
+                    kept_senders[place] = senders[c]
+                    place += 1
+    return kept_offsets, kept_senders

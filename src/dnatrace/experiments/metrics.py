@@ -1,0 +1,230 @@
+"""Measure a run: one row a day, one number a run, and who bore it by age and household size."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dnatrace.seir import State
+from dnatrace.simulators.base import N_AGE_GROUPS, SEIR_OF_COURSE, CourseState, Simulator
+from dnatrace.tracing import DayLog
+
+# Generation time of the city's disease, days: the gamma of infectiousness by age of infection.
+GENERATION_MEAN, GENERATION_SD = 6.0, 2.5
+BYTES_PER_MESSAGE = 4  # a 32-bit score; see docs/outputs.md
+MOST_HOUSEHOLD = 6
+
+
+def area_under_roc(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float | None:
+    """Return P(a positive scores above a negative), ties counting half; None without both.
+
+    Cost: O(n log n).
+    """
+    mine, others = scores[positive], np.sort(scores[~positive])
+    if mine.size == 0 or others.size == 0:
+        return None
+    below = np.searchsorted(others, mine, side="left")
+    not_above = np.searchsorted(others, mine, side="right")
+    return float((below + not_above).sum() / (2.0 * mine.size * others.size))
+
+
+def average_precision(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float | None:
+    """Return the mean, over positives, of the precision among all who score at least as high."""
+    mine, everybody = np.sort(scores[positive]), np.sort(scores)
+    if mine.size == 0:
+        return None
+    positives_at_least = mine.size - np.searchsorted(mine, mine, side="left")
+    people_at_least = everybody.size - np.searchsorted(everybody, mine, side="left")
+    return float((positives_at_least / people_at_least).mean())
+
+
+def reproduction_numbers(new_infections: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the instantaneous reproduction number by day, NaN while nobody could transmit.
+
+    Reference: Cori et al. 2013, equation 1 without smoothing, with the gamma generation time.
+    """
+    shape = (GENERATION_MEAN / GENERATION_SD) ** 2
+    generation = stats.gamma(shape, scale=GENERATION_MEAN / shape)
+    n = new_infections.size
+    weights = np.diff(generation.cdf(np.arange(n + 1)))
+    pressure = np.array([new_infections[:t][::-1] @ weights[:t] for t in range(n)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(pressure > 0, new_infections / pressure, np.nan)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Meter:
+    """Collects what a run did, a day at a time; `finish` gives the tables.
+
+    Cost: O(people) a day, and two sorts of the scores.
+    """
+
+    simulator: Simulator
+    most_tests: int
+    _rows: list[dict[str, Any]] = field(default_factory=list)
+    _seconds: dict[str, float] = field(default_factory=dict)
+    _tests: NDArray[np.int32] = field(init=False)
+    _isolated_days: NDArray[np.int32] = field(init=False)
+    _isolated_days_well: NDArray[np.int32] = field(init=False)
+    _found_on: NDArray[np.int32] = field(init=False)
+    _isolated_on: NDArray[np.int32] = field(init=False)
+    _n_infected_before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = self.simulator.n_people
+        self._tests, self._isolated_days, self._isolated_days_well = (
+            np.zeros(n, dtype=np.int32) for _ in range(3)
+        )
+        self._found_on, self._isolated_on = (np.full(n, -1, dtype=np.int32) for _ in range(2))
+        self._n_infected_before = int((self.simulator.infected_on >= 0).sum())
+
+    def observe(self, log: DayLog) -> None:
+        """Take in one day."""
+        seir = SEIR_OF_COURSE[log.states]
+        ill = (seir == State.E) | (seir == State.I)
+        self._note_people(log, ill)
+        counts = np.bincount(log.states, minlength=len(CourseState))
+        ever = self.simulator.n_people - int(counts[CourseState.UNINFECTED])
+        row = {"day": log.day}
+        row |= {state.name.lower(): int(counts[state]) for state in CourseState}
+        row |= {
+            "exposed": int((seir == State.E).sum()),
+            "infected": int((seir == State.I).sum()),
+            "infected_with_asymptomatic": int(counts[3:8].sum()),
+            "new_infections": ever - self._n_infected_before,
+            "ever_infected": ever,
+            "contacts": int(log.contacts.senders.size),
+            "messages_in_window": log.facts.window.n_contacts,
+            "tests": int(log.tested.size),
+            "positives": int(log.results.sum()),
+            "true_positives": int((log.results & ill[log.tested]).sum()),
+            "isolated": int(log.isolated.sum()),
+            "isolated_ill": int((log.isolated & ill).sum()),
+        }
+        self._n_infected_before = ever
+        self._rows.append(row | self._score_quality(log, ill))
+        for phase, seconds in log.seconds.items():
+            self._seconds[phase] = self._seconds.get(phase, 0.0) + seconds
+
+    def _note_people(self, log: DayLog, ill: NDArray[np.bool_]) -> None:
+        self._tests[log.tested] += 1
+        self._isolated_days += log.isolated
+        self._isolated_days_well += log.isolated & ~ill
+        found = log.tested[log.results & ill[log.tested]]
+        self._found_on[found] = np.where(self._found_on[found] < 0, log.day, self._found_on[found])
+        first = log.isolated & ill & (self._isolated_on < 0)
+        self._isolated_on[first] = log.day
+
+    def _score_quality(self, log: DayLog, ill: NDArray[np.bool_]) -> dict[str, float | None]:
+        """How well today's scores tell who is ill, among those the policy may choose from."""
+        scores = log.released.scores
+        ranked = ~log.isolated & ~np.isnan(scores) & (log.states != CourseState.DEATH)
+        values, positive = scores[ranked], ill[ranked]
+        top = min(self.most_tests, values.size)
+        hits = None
+        if top and positive.any():
+            threshold = np.partition(values, values.size - top)[values.size - top]
+            above, level = values > threshold, values == threshold
+            share = (top - above.sum()) / level.sum()  # of those tied at the threshold
+            hits = float(positive[above].sum() + share * positive[level].sum())
+        a_probability = values.size > 0 and values.min() >= 0.0 and values.max() <= 1.0
+        return {
+            "auroc": area_under_roc(values, positive),
+            "average_precision": average_precision(values, positive),
+            "precision_at_capacity": hits / top if hits is not None else None,
+            "recall_at_capacity": hits / int(positive.sum()) if hits is not None else None,
+            "mean_score_over_prevalence": float(values.mean() / positive.mean())
+            if a_probability and positive.any()
+            else None,
+        }
+
+    def daily(self) -> dict[str, list[Any]]:
+        """Return the series by column, one value a day."""
+        columns = {key: [row[key] for row in self._rows] for key in self._rows[0]}
+        rt = reproduction_numbers(np.array(columns["new_infections"], dtype=np.float64))
+        columns["reproduction_number"] = [float(v) if np.isfinite(v) else None for v in rt]
+        return columns
+
+    def seconds(self) -> dict[str, float]:
+        """Return the time spent by phase."""
+        return dict(self._seconds)
+
+    def summary(self) -> dict[str, Any]:
+        """Return one number each; shares are fractions of the population."""
+        n = self.simulator.n_people
+        series = {k: np.array(v, dtype=np.float64) for k, v in self.daily().items()}
+        infected, ill = series["infected"], series["exposed"] + series["infected"]
+        isolated, isolated_ill = series["isolated"].sum(), series["isolated_ill"].sum()
+        tests, found = series["tests"].sum(), series["true_positives"].sum()
+        infected_on = self.simulator.infected_on
+        return {
+            "peak_infected": float(infected.max() / n),
+            "peak_infected_with_asymptomatic": float(
+                series["infected_with_asymptomatic"].max() / n
+            ),
+            "peak_exposed_or_infected": float(ill.max() / n),
+            "day_of_peak": int(series["day"][infected.argmax()]),
+            "attack_rate": float(series["ever_infected"][-1] / n),
+            "deaths": float(series["death"][-1] / n),
+            "peak_hospitalised": float(series["hospitalised"].max() / n),
+            "peak_critical": float(series["critical"].max() / n),
+            "tests_used": int(tests),
+            "positivity": _ratio(series["positives"].sum(), tests),
+            "tests_per_infection_found": _ratio(tests, found),
+            "isolation_person_days": int(isolated),
+            "isolation_person_days_uninfected": int(isolated - isolated_ill),
+            "isolation_precision": _ratio(isolated_ill, isolated),
+            "isolation_recall": _ratio(isolated_ill, ill.sum()),
+            "days_infection_to_positive_test": _mean_delay(infected_on, self._found_on),
+            "days_infection_to_isolation": _mean_delay(infected_on, self._isolated_on),
+            "auroc": _mean(series["auroc"]),
+            "average_precision": _mean(series["average_precision"]),
+            "precision_at_capacity": _mean(series["precision_at_capacity"]),
+            "message_bytes_per_person_day": float(
+                series["messages_in_window"].mean() / n * BYTES_PER_MESSAGE
+            ),
+        }
+
+    def groups(self) -> dict[str, list[Any]]:
+        """Return attack rate and burden by age group and by household size, one row a group."""
+        simulator = self.simulator
+        households = np.bincount(simulator.households)[simulator.households]
+        rows = []
+        for age in range(N_AGE_GROUPS):
+            label = f"{10 * age}-{10 * age + 9}" if age < N_AGE_GROUPS - 1 else f"{10 * age}+"
+            rows.append(self._group("age", label, simulator.age_groups == age))
+        for size in range(1, MOST_HOUSEHOLD + 1):
+            last = size == MOST_HOUSEHOLD
+            members = households >= size if last else households == size
+            rows.append(self._group("household size", f"{size}+" if last else str(size), members))
+        return {key: [row[key] for row in rows] for key in rows[0]}
+
+    def _group(self, kind: str, label: str, members: NDArray[np.bool_]) -> dict[str, Any]:
+        def mean(values: NDArray[Any]) -> float | None:
+            return float(values[members].mean()) if members.any() else None
+
+        return {
+            "grouped_by": kind,
+            "group": label,
+            "people": int(members.sum()),
+            "attack_rate": mean(self.simulator.infected_on >= 0),
+            "deaths": mean(self.simulator.states == CourseState.DEATH),
+            "tests_per_person": mean(self._tests),
+            "isolation_days_per_person": mean(self._isolated_days),
+            "isolation_days_uninfected_per_person": mean(self._isolated_days_well),
+        }
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole else None
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else None
+
+
+def _mean_delay(start: NDArray[np.int32], end: NDArray[np.int32]) -> float | None:
+    both = (start >= 0) & (end >= 0)
+    return float((end - start)[both].mean()) if both.any() else None

@@ -1,0 +1,192 @@
+"""From a configuration to a result: build the parts, run the loop, measure."""
+
+import importlib.metadata
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dnatrace._version import __version__
+from dnatrace.errors import InputError
+from dnatrace.experiments.config import RunConfig, SimulatorSection
+from dnatrace.experiments.metrics import Meter
+from dnatrace.methods.catalogue import MethodOptions, build_method
+from dnatrace.policy import IsolationRules, TestRules
+from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.simulators.base import Simulator
+from dnatrace.tracing import DayLog, LoopRules, trace
+
+Track = Callable[[Iterable[DayLog], int], Iterable[DayLog]]
+Observer = Callable[[DayLog], None]
+
+_LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "pydantic")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunResult:
+    """What a run gave.
+
+    Attributes:
+        config: what determined it.
+        summary: one number each, as `dnatrace run --json` prints them.
+        daily: one row a day.
+        groups: one row for each age group and household size.
+        seconds: by phase, and in total; the only part that is not reproducible.
+        provenance: version, commit, digest, seed and libraries.
+    """
+
+    config: RunConfig
+    summary: dict[str, Any]
+    daily: pa.Table
+    groups: pa.Table
+    seconds: dict[str, float]
+    provenance: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the summary with the time it took."""
+        return self.summary | {"seconds": self.seconds}
+
+
+def run(
+    config: RunConfig, *, track: Track | None = None, observe: Observer | None = None
+) -> RunResult:
+    """Run the closed loop of a configuration.
+
+    Args:
+        config: what to run.
+        track: wraps the days, for instance with a progress bar.
+        observe: is called with every day, for instance to record it.
+    """
+    start = time.perf_counter()
+    simulator = build_simulator(config)
+    rules = loop_rules(config)
+    meter = Meter(simulator=simulator, most_tests=rules.tests.most_tests(simulator.n_people))
+    method = build_method(config.method.name, method_options(config))
+    days = trace(simulator, method, rules, days=config.days, seed=config.seed)
+    with closing(days):
+        for log in track(days, config.days) if track else days:
+            meter.observe(log)
+            if observe is not None:
+                observe(log)
+    seconds = meter.seconds() | {"total": time.perf_counter() - start}
+    return RunResult(
+        config=config,
+        summary=meter.summary() | describe(config, simulator.n_people),
+        daily=pa.table(meter.daily()),
+        groups=pa.table(meter.groups()),
+        seconds={k: round(v, 4) for k, v in seconds.items()},
+        provenance=provenance(config),
+    )
+
+
+def build_simulator(config: RunConfig) -> Simulator:
+    """Return the simulator of a configuration on day 0."""
+    section = config.simulator
+    common = {
+        "n_people": config.people,
+        "seed": config.seed,
+        "initially_infected": config.n_initially_infected,
+    }
+    if section.name == "replay":
+        from dnatrace.simulators.replay import Replay  # noqa: PLC0415
+
+        return Replay(contacts=_replay_contacts(section), **common)
+    from dnatrace.simulators.city import City  # noqa: PLC0415
+
+    return City(isolation_keeps_household=config.isolation.keeps_household, **common)
+
+
+def _replay_contacts(section: SimulatorSection) -> str:
+    if section.contacts is None:
+        raise InputError("simulator.contacts: replay needs the path of a contact list")
+    return section.contacts
+
+
+def loop_rules(config: RunConfig) -> LoopRules:
+    """Return the rules of the loop of a configuration."""
+    s, t, i = config.seir, config.tests, config.isolation
+    return LoopRules(
+        parameters=SeirParameters(p0=s.p0, p1=s.p1, g=s.g, h=s.h),
+        window=s.window,
+        rounds=s.rounds,
+        tests=TestRules(
+            capacity=0.0 if config.method.name == "none" else t.capacity,
+            errors=TestErrors(
+                false_positive_rate=t.false_positive_rate, false_negative_rate=t.false_negative_rate
+            ),
+            order_delay=t.order_delay,
+            result_delay=t.result_delay,
+        ),
+        isolation=IsolationRules(
+            days=i.days,
+            start_day=i.start_day,
+            adherence=i.adherence,
+            adherence_unit=i.adherence_unit,
+            dropout=i.dropout,
+        ),
+        adoption=config.app.by_age,
+    )
+
+
+def method_options(config: RunConfig) -> MethodOptions:
+    """Return what a method may want to know."""
+    m, p = config.method, config.privacy
+    return MethodOptions(
+        release=m.release,
+        score=m.score,
+        gamma=m.gamma,
+        mu_ref=m.mu_ref,
+        rho=m.rho,
+        epsilon=p.epsilon,
+        delta=p.delta,
+        unit=p.unit.value,
+        noise=p.noise,
+        seed=config.seed,
+    )
+
+
+def describe(config: RunConfig, n_people: int) -> dict[str, Any]:
+    """Return what a reader must know to place the numbers."""
+    return {
+        "people": n_people,
+        "days": config.days,
+        "seed": config.seed,
+        "method": config.method.name,
+        "simulator": config.simulator.name,
+        "p1": config.seir.p1,
+        "config_digest": config.digest,
+        "version": __version__,
+    }
+
+
+def provenance(config: RunConfig) -> dict[str, Any]:
+    """Return where a result comes from; the same on every run of one configuration and code."""
+    return {
+        "dnatrace": __version__,
+        "commit": _commit(),
+        "config_digest": config.digest,
+        "seed": config.seed,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
+    }
+
+
+def _commit() -> str | None:
+    """Return the commit of the source tree this package runs from, None outside of one."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+

@@ -1,0 +1,77 @@
+"""One directory per run, named by the digest of its configuration, complete or absent.
+
+A run is written under a temporary name and renamed when every file is on disk, so that a directory
+with the name of a digest is always whole. Everything in it but `timing.json` is the same for every
+run of one configuration and code.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from dnatrace.errors import InputError
+from dnatrace.experiments import figures
+from dnatrace.experiments.runs import RunResult
+
+
+def write_run(result: RunResult, store: Path) -> Path:
+    """Write a run into a store and return its directory; an earlier run of that name is replaced.
+
+    Raises:
+        InputError: the store cannot be written; nothing is left behind.
+    """
+    final = store / result.config.digest
+    temporary = store / f".{final.name}.{os.getpid()}.partial"
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        _write_files(result, temporary)
+        _sync(temporary)
+        _replace(temporary, final)
+    except OSError as error:
+        raise InputError(f"{store}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return final
+
+
+def _write_files(result: RunResult, directory: Path) -> None:
+    _write_json(directory / "config.json", result.config.as_dict())
+    _write_json(directory / "summary.json", result.summary)
+    _write_json(directory / "provenance.json", result.provenance)
+    _write_json(directory / "timing.json", result.seconds)
+    for name, table in (("daily", result.daily), ("groups", result.groups)):
+        pq.write_table(table, directory / f"{name}.parquet")
+        pacsv.write_csv(table, directory / f"{name}.csv")
+    figures.save(figures.epidemic(result.daily, result.summary), directory / "epidemic")
+
+
+def _write_json(path: Path, values: Any) -> None:
+    path.write_text(json.dumps(values, indent=2, allow_nan=False) + "\n", "utf-8")
+
+
+def _sync(directory: Path) -> None:
+    """Make sure that the files are on disk before the directory gets its name."""
+    for path in [*directory.iterdir(), directory]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _replace(temporary: Path, final: Path) -> None:
+    if final.exists():
+        old = final.with_name(f".{final.name}.{os.getpid()}.old")
+        final.rename(old)
+        temporary.rename(final)
+        shutil.rmtree(old)
+    else:
+        temporary.rename(final)
+

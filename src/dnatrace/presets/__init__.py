@@ -1,0 +1,1 @@
+"""Named configurations, each with its reason."""
