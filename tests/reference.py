@@ -130,3 +130,31 @@ def philox4x32(key, counter):
         x0, x1, x2, x3 = high_1 ^ x1 ^ k0, low_1, high_0 ^ x3 ^ k1, low_0
         k0, k1 = (k0 + 0x9E3779B9) & mask, (k1 + 0xBB67AE85) & mask
     return x0, x1, x2, x3
+
+
+def choose_tests(scores, eligible, most, ties):
+    """Ids with the highest scores among the eligible, ties to the smallest tie-break."""
+    candidates = [i for i, e in enumerate(eligible) if e and not math.isnan(scores[i])]
+    return sorted(sorted(candidates, key=lambda i: (-scores[i], ties[i]))[:most])
+
+
+def area_under_roc(scores, positive):
+    """Share of (positive, negative) pairs in the right order, ties counting half."""
+    wins = [
+        1.0 if a > b else 0.5 if a == b else 0.0
+        for a, p in zip(scores, positive, strict=True)
+        if p
+        for b, q in zip(scores, positive, strict=True)
+        if not q
+    ]
+    return sum(wins) / len(wins) if wins else None
+
+
+def average_precision(scores, positive):
+    """Mean over positives of the precision at their score."""
+    precisions = []
+    for score, p in zip(scores, positive, strict=True):
+        if p:
+            at_least = [q for s, q in zip(scores, positive, strict=True) if s >= score]
+            precisions.append(sum(at_least) / len(at_least))
+    return sum(precisions) / len(precisions) if precisions else None

@@ -12,8 +12,9 @@ SOURCE = Path(dnatrace.__file__).parent
 # Every room may import the rooms below it; rooms on one floor do not know each other.
 FLOORS = [
     {"errors", "_version"},
-    {"files", "tables", "_counting_sort", "facts"},
+    {"files", "tables", "_csr", "facts"},
     {"records", "rng", "seir"},
+    {"recordings"},
     {"simulators", "inference", "neural", "privacy"},
     {"methods"},
     {"policy"},

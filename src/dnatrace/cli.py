@@ -170,6 +170,9 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
     simulator: Annotated[str | None, typer.Option(help="city or replay.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory to store the run in.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="New directory for what training needs, a file a day.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     threads: Threads = None,
@@ -185,6 +188,7 @@ def run(
     from dnatrace.experiments import presentation, runs, store
     from dnatrace.experiments.config import load_config
     from dnatrace.experiments.progress import track
+    from dnatrace.recordings import Recorder
 
     names = "method release score epsilon delta unit gamma p1 noise people days seed simulator"
     given = locals()
@@ -194,7 +198,11 @@ def run(
         settings=setting or (),
         overrides={name: given[name] for name in names.split()},
     )
-    result = runs.run(configuration, track=lambda logs, n: track(logs, n, "days"))
+    result = runs.run(
+        configuration,
+        track=lambda logs, n: track(logs, n, "days"),
+        record=Recorder.create(record) if record is not None else None,
+    )
     stored = store.write_run(result, out) if out is not None else None
     if as_json:
         _print_json(result.as_json())

@@ -118,9 +118,7 @@ class ContactWindow:
         window = cls(n_people=n_people, n_days=n_days)
         counts = _scan(read.name, read.columns, n_people, n_days)
         starts, senders, receivers = _csr.split_by_day(senders, receivers, days, counts)
-        days_by_receiver = _csr.sort_days_by_receiver(
-            starts, senders, receivers, n_people
-        )
+        days_by_receiver = _csr.sort_days_by_receiver(starts, senders, receivers, n_people)
         for offsets, day_senders in days_by_receiver:
             window._ring.append(DayContacts(offsets=offsets, senders=day_senders))
         return window
@@ -132,6 +130,12 @@ class ContactWindow:
         if len(self._ring) == self.n_days:
             self.first_day += 1
         self._ring.append(day)
+
+    def snapshot(self) -> Self:
+        """Return the window as it is now; later pushes do not change it. The days are shared."""
+        held = type(self)(n_people=self.n_people, n_days=self.n_days, first_day=self.first_day)
+        held._ring.extend(self._ring)
+        return held
 
     def forget(self, person: int) -> None:
         """Remove every message that `person` sent or received (the right to withdraw).

@@ -6,7 +6,7 @@ shows progress. The phases of a day are listed in its docstring, and the code is
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -99,9 +99,18 @@ class _Clock:
 
 
 def trace(
-    simulator: Simulator, method: Method, rules: LoopRules, *, days: int, seed: int
-) -> Iterator[DayLog]:
+    simulator: Simulator,
+    method: Method,
+    rules: LoopRules,
+    *,
+    days: int,
+    seed: int,
+    with_messages: bool = False,
+) -> Generator[DayLog]:
     """Run the closed loop and yield a log a day.
+
+    With `with_messages` the messages are computed even if the method does not look at them, for
+    those who record them; nothing else changes.
 
     The phases of a day:
 
@@ -163,7 +172,8 @@ def trace(
         informed = _learn(samples, log, waiting, rules.tests, day)
         clock.lap("test")
 
-        facts = _facts(method.needs, window, log, states, rules, day)
+        needs = {method.needs, Needs.MESSAGES} if with_messages else {method.needs}
+        facts = _facts(needs, window, log, states, rules, day)
         clock.lap("infer")
         released, state = method.release(facts, state)
         if not everybody_has:
@@ -233,7 +243,7 @@ def _learn(
 
 
 def _facts(
-    needs: Needs,
+    needs: set[Needs],
     window: ContactWindow,
     log: TestLog,
     states: NDArray[np.uint8],
@@ -242,19 +252,26 @@ def _facts(
 ) -> DayFacts:
     """Gather what the method needs, and run the inference if it is needed."""
     outcomes = log.outcomes
-    model = {"parameters": rules.parameters, "test_errors": rules.tests.errors}
     heard = messages = None
-    if needs in (Needs.EXPOSURES, Needs.MESSAGES):
-        heard = fn.converse(window, outcomes, rounds=rules.rounds, **model)
-    if needs is Needs.MESSAGES and heard is not None:
-        messages = fn.infected(heard, outcomes, **model)
+    if needs & {Needs.EXPOSURES, Needs.MESSAGES}:
+        heard = fn.converse(
+            window,
+            outcomes,
+            rounds=rules.rounds,
+            parameters=rules.parameters,
+            test_errors=rules.tests.errors,
+        )
+        if Needs.MESSAGES in needs:
+            messages = fn.infected(
+                heard, outcomes, parameters=rules.parameters, test_errors=rules.tests.errors
+            )
     return DayFacts(
         day=day,
-        window=window,
+        window=window.snapshot(),
         outcomes=outcomes,
         parameters=rules.parameters,
         test_errors=rules.tests.errors,
         heard=heard,
         messages=messages,
-        states=SEIR_OF_COURSE[states] if needs is Needs.TRUTH else None,
+        states=SEIR_OF_COURSE[states] if Needs.TRUTH in needs else None,
     )

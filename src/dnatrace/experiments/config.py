@@ -119,7 +119,9 @@ class SimulatorSection(_Section):
     """Who meets whom, and who gets infected."""
 
     name: Literal["city", "replay"] = "city"
-    contacts: str | None = Field(None, description="replay: CSV or Parquet of sender, receiver, day")
+    contacts: str | None = Field(
+        None, description="replay: CSV or Parquet of sender, receiver, day"
+    )
 
 
 # Keyword arguments and command-line options that live in a section.
@@ -150,13 +152,13 @@ class RunConfig(_Section):
     initially_infected: Annotated[int, Field(ge=0)] | None = Field(
         None, description="5 people, 25 from 100,000 people on, 50 from 200,000 on, if absent"
     )
-    method: MethodSection = Field(default_factory=MethodSection)
-    privacy: PrivacySection = Field(default_factory=PrivacySection)
-    seir: SeirSection = Field(default_factory=SeirSection)
-    tests: TestsSection = Field(default_factory=TestsSection)
-    isolation: IsolationSection = Field(default_factory=IsolationSection)
-    app: AppSection = Field(default_factory=AppSection)
-    simulator: SimulatorSection = Field(default_factory=SimulatorSection)
+    method: MethodSection = MethodSection()
+    privacy: PrivacySection = PrivacySection()
+    seir: SeirSection = SeirSection()
+    tests: TestsSection = TestsSection()
+    isolation: IsolationSection = IsolationSection()
+    app: AppSection = AppSection()
+    simulator: SimulatorSection = SimulatorSection()
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -231,9 +233,11 @@ def load_config(
 
 def nested(path: str, value: Any) -> dict[str, Any]:
     """Return {"a": {"b": value}} for the path "a.b"."""
-    for key in reversed(path.split(".")):
-        value = {key: value}
-    return value  # type: ignore[no-any-return]
+    *sections, last = path.split(".")
+    result = {last: value}
+    for key in reversed(sections):
+        result = {key: result}
+    return result
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
@@ -279,7 +283,9 @@ def _parse_setting(setting: str) -> dict[str, Any]:
 def _explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one line for the first thing that is wrong."""
     first = error.errors()[0]
-    keys = [str(k) for k in first["loc"] if not str(k).startswith(("float", "int", "list", "const"))]
+    keys = [
+        str(k) for k in first["loc"] if not str(k).startswith(("float", "int", "list", "const"))
+    ]
     path = ".".join(keys)
     if first["type"] == "extra_forbidden":
         guess = difflib.get_close_matches(path, _all_keys(model), n=1)

@@ -18,22 +18,16 @@ def epidemic(daily: pa.Table, summary: dict[str, Any]) -> Figure:
     n = summary["people"]
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    peak_day, peak = summary["day_of_peak"], 100 * summary["peak_infected"]
     for column, label, colour in (
-        ("infected", "infected (I)", VERMILION),
+        ("infected", f"infected (I), peak {peak:.2g} % on day {peak_day}", VERMILION),
         ("exposed", "exposed (E)", ORANGE),
         ("hospitalised", "in hospital", BLUE),
     ):
         above.plot(days, 100 * daily[column].to_numpy() / n, label=label, color=colour)
-    peak_day, peak = summary["day_of_peak"], 100 * summary["peak_infected"]
-    above.annotate(
-        f"peak {peak:.2g} % on day {peak_day}",
-        (peak_day, peak),
-        xytext=(8, 4),
-        textcoords="offset points",
-    )
+    above.plot(peak_day, peak, "o", color=VERMILION)
     above.set_ylabel("share of people, %")
     above.set_ylim(bottom=0)
-    above.margins(y=0.12)
     above.legend(frameon=False)
     above.set_title(
         f"{summary['method']} on {summary['simulator']}: {n:,} people, seed {summary['seed']}",

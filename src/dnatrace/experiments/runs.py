@@ -18,12 +18,14 @@ from dnatrace.experiments.config import RunConfig, SimulatorSection
 from dnatrace.experiments.metrics import Meter
 from dnatrace.methods.catalogue import MethodOptions, build_method
 from dnatrace.policy import IsolationRules, TestRules
+from dnatrace.recordings import Recorder
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.simulators.base import Simulator
+from dnatrace.simulators.city import City
+from dnatrace.simulators.replay import Replay
 from dnatrace.tracing import DayLog, LoopRules, trace
 
 Track = Callable[[Iterable[DayLog], int], Iterable[DayLog]]
-Observer = Callable[[DayLog], None]
 
 _LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "pydantic")
 
@@ -54,26 +56,39 @@ class RunResult:
 
 
 def run(
-    config: RunConfig, *, track: Track | None = None, observe: Observer | None = None
+    config: RunConfig, *, track: Track | None = None, record: Recorder | None = None
 ) -> RunResult:
     """Run the closed loop of a configuration.
 
     Args:
         config: what to run.
         track: wraps the days, for instance with a progress bar.
-        observe: is called with every day, for instance to record it.
+        record: where to write what training needs, day by day.
     """
     start = time.perf_counter()
     simulator = build_simulator(config)
     rules = loop_rules(config)
     meter = Meter(simulator=simulator, most_tests=rules.tests.most_tests(simulator.n_people))
     method = build_method(config.method.name, method_options(config))
-    days = trace(simulator, method, rules, days=config.days, seed=config.seed)
+    days = trace(
+        simulator,
+        method,
+        rules,
+        days=config.days,
+        seed=config.seed,
+        with_messages=record is not None,
+    )
     with closing(days):
         for log in track(days, config.days) if track else days:
             meter.observe(log)
-            if observe is not None:
-                observe(log)
+            if record is not None:
+                record.write_day(
+                    contacts=log.facts.window[-1],
+                    outcomes=log.facts.outcomes,
+                    messages=log.facts.messages,
+                    states=log.states,
+                    day=log.day,
+                )
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
     return RunResult(
         config=config,
@@ -87,19 +102,19 @@ def run(
 
 def build_simulator(config: RunConfig) -> Simulator:
     """Return the simulator of a configuration on day 0."""
-    section = config.simulator
-    common = {
-        "n_people": config.people,
-        "seed": config.seed,
-        "initially_infected": config.n_initially_infected,
-    }
-    if section.name == "replay":
-        from dnatrace.simulators.replay import Replay  # noqa: PLC0415
-
-        return Replay(contacts=_replay_contacts(section), **common)
-    from dnatrace.simulators.city import City  # noqa: PLC0415
-
-    return City(isolation_keeps_household=config.isolation.keeps_household, **common)
+    if config.simulator.name == "replay":
+        return Replay(
+            contacts=_replay_contacts(config.simulator),
+            n_people=config.people,
+            seed=config.seed,
+            initially_infected=config.n_initially_infected,
+        )
+    return City(
+        n_people=config.people,
+        seed=config.seed,
+        initially_infected=config.n_initially_infected,
+        isolation_keeps_household=config.isolation.keeps_household,
+    )
 
 
 def _replay_contacts(section: SimulatorSection) -> str:
@@ -189,4 +204,3 @@ def _commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
-

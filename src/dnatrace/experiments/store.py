@@ -74,4 +74,3 @@ def _replace(temporary: Path, final: Path) -> None:
         shutil.rmtree(old)
     else:
         temporary.rename(final)
-

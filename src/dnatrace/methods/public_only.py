@@ -1,4 +1,4 @@
-"""`public-only`: own tests and numbers of contacts alone, the baseline a private method must beat."""
+"""`public-only`: own tests and numbers of contacts alone, which a private method must beat."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ class PublicOnly:
 
     score: Score = Score.EXPOSED_OR_INFECTED
     mu_ref: float = 0.005
+
     def __post_init__(self) -> None:
         require_share("method.mu_ref", self.mu_ref)
 

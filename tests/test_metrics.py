@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnatrace.experiments import metrics
+from dnatrace.experiments.config import RunConfig
+from dnatrace.experiments.runs import run
+
+from . import reference
+
+scored = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.1, 0.2, 0.7, 1.0]), st.booleans()), min_size=1, max_size=30
+)
+
+
+@given(scored)
+def test_ranking_metrics_equal_twins(rows):
+    scores = np.array([score for score, _ in rows])
+    positive = np.array([p for _, p in rows])
+    for fast, slow in (
+        (metrics.area_under_roc, reference.area_under_roc),
+        (metrics.average_precision, reference.average_precision),
+    ):
+        mine, theirs = fast(scores, positive), slow(scores, positive)
+        assert mine == (None if theirs is None else pytest.approx(theirs))
+
+
+def test_reproduction_number_of_exponential_growth():
+    """With growth rate r and a gamma generation time, R = (1 + r·scale)^shape."""
+    rate, days = 0.1, np.arange(120)
+    shape = (metrics.GENERATION_MEAN / metrics.GENERATION_SD) ** 2
+    scale = metrics.GENERATION_MEAN / shape
+    got = metrics.reproduction_numbers(np.exp(rate * days))[-1]
+    # The day of an infection counts as its start: half a day shifts the generation time.
+    expected = (1 + rate * scale) ** shape * np.exp(rate * 0.5)
+    assert got == pytest.approx(expected, rel=0.01)
+    assert np.isnan(metrics.reproduction_numbers(np.zeros(5))).all()
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run(RunConfig(method="fn", people=600, days=30, seed=3, initially_infected=20))
+
+
+def test_a_run_adds_up(result):
+    daily = {k: np.array(v) for k, v in result.daily.to_pydict().items()}
+    s = result.summary
+    states = "uninfected presymptomatic presymptomatic_mild asymptomatic symptomatic"
+    states += " symptomatic_mild hospitalised critical hospitalised_recovering recovered death"
+    assert (sum(daily[name] for name in states.split()) == 600).all()
+    assert daily["new_infections"].sum() + 20 == daily["ever_infected"][-1]
+    assert s["attack_rate"] == daily["ever_infected"][-1] / 600
+    assert s["peak_infected"] == daily["infected"].max() / 600
+    assert daily["infected"][s["day_of_peak"] - 1] == daily["infected"].max()
+    assert s["peak_infected"] <= s["peak_infected_with_asymptomatic"]
+    assert s["tests_used"] == daily["tests"].sum() == 30 * 48
+    assert s["isolation_person_days"] == daily["isolated"].sum() > 0
+    assert s["isolation_precision"] == daily["isolated_ill"].sum() / daily["isolated"].sum()
+    assert 0 < s["isolation_recall"] < 1
+    assert 0 < s["days_infection_to_positive_test"] < 15
+    assert s["days_infection_to_isolation"] >= s["days_infection_to_positive_test"]
+    assert 0.5 < s["auroc"] <= 1.0
+    capable = daily["recall_at_capacity"].astype(float)
+    assert (capable[np.isfinite(capable)] <= 1.0 + 1e-12).all()
+
+
+def test_groups_add_up(result):
+    groups = result.groups.to_pylist()
+    for kind in ("age", "household size"):
+        rows = [g for g in groups if g["grouped_by"] == kind]
+        assert sum(g["people"] for g in rows) == 600
+        infected = sum(g["people"] * (g["attack_rate"] or 0) for g in rows)
+        assert infected == pytest.approx(result.summary["attack_rate"] * 600)
+        days = sum(g["people"] * (g["isolation_days_per_person"] or 0) for g in rows)
+        assert days == pytest.approx(result.summary["isolation_person_days"])
+
+
+def test_nothing_to_measure():
+    summary = run(RunConfig(method="none", people=100, days=3, initially_infected=0)).summary
+    assert summary["peak_infected"] == summary["attack_rate"] == 0
+    for key in ("positivity", "isolation_precision", "isolation_recall", "auroc"):
+        assert summary[key] is None

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dnatrace as dt
+from dnatrace import policy
+from dnatrace.errors import InputError
+from dnatrace.policy import AdherenceUnit, IsolationRules, TestRules
+from dnatrace.privacy import mechanisms
+from dnatrace.privacy.release import Released, TrustBoundaryError
+
+from . import reference
+
+STREAM = dt.Stream(1, "test")
+
+
+def choose(scores, eligible, most, ties):
+    released = mechanisms.publish_public(np.asarray(scores, dtype=float), day=1)
+    return policy.choose_tests(
+        released, eligible=np.asarray(eligible), most=most, ties=np.asarray(ties)
+    ).tolist()
+
+
+@given(st.data())
+def test_choice_equals_twin(data):
+    n = data.draw(st.integers(1, 30))
+    few = st.sampled_from([0.0, 0.1, 0.5, -1.0, float("nan")])  # many ties
+    scores = data.draw(st.lists(few, min_size=n, max_size=n))
+    eligible = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    most = data.draw(st.integers(0, n + 2))
+    ties = np.random.default_rng(n).permutation(n) / n
+    expected = reference.choose_tests(scores, eligible, most, ties)
+    assert choose(scores, eligible, most, ties) == expected
+    assert len(expected) <= most
+
+
+def test_only_a_release_can_choose_tests():
+    scores = np.zeros(3)
+    everybody = np.ones(3, dtype=bool)
+    with pytest.raises(TrustBoundaryError, match="must be Released, not ndarray"):
+        policy.choose_tests(scores, eligible=everybody, most=1, ties=scores)
+    event = mechanisms.publish_public(scores, day=1).event
+    with pytest.raises(TrustBoundaryError, match="only dnatrace"):
+        Released(scores=scores, event=event, seal=object())
+
+
+def test_capacity_is_rounded_down():
+    assert TestRules(capacity=0.08).most_tests(10_000) == 800
+    assert TestRules(capacity=0.29).most_tests(100) == 29  # 0.29 * 100 is just below 29
+    assert TestRules(capacity=0.08).most_tests(99) == 7
+    assert TestRules(capacity=0.0).most_tests(10) == 0
+    assert TestRules(capacity=1.0).most_tests(10) == 10
+
+
+def test_test_errors_have_their_rates():
+    people = np.arange(100_000)
+    errors = dt.TestErrors(false_positive_rate=0.1, false_negative_rate=0.3)
+    for ill, rate in ((True, 0.7), (False, 0.1)):
+        results = policy.draw_results(
+            people, np.full(people.size, ill), day=1, errors=errors, stream=STREAM
+        )
+        # Standard deviation at most 0.0015; 5 of them.
+        assert abs(results.mean() - rate) < 0.0075
+
+
+def admit(until, positives, **rules):
+    return policy.admit(
+        until, np.asarray(positives), day=5, rules=IsolationRules(**rules), stream=STREAM
+    )
+
+
+def test_isolation_lasts_its_days_and_starts_tomorrow():
+    until = admit(np.full(3, -1, dtype=np.int32), [1], days=10)
+    assert until.tolist() == [-1, 15, -1]
+    assert [int((until >= day)[1]) for day in (6, 15, 16)] == [1, 1, 0]
+
+
+def test_nobody_isolates_before_the_start_or_without_adherence():
+    nobody = np.full(1000, -1, dtype=np.int32)
+    everyone = np.arange(1000)
+    assert np.array_equal(admit(nobody, everyone, start_day=6), nobody)
+    assert np.array_equal(admit(nobody, everyone, adherence=0.0), nobody)
+    assert np.array_equal(admit(nobody, everyone, days=0), nobody)
+    half = (admit(nobody, everyone, adherence=0.5) > 0).mean()
+    assert abs(half - 0.5) < 0.08  # standard deviation 0.016; 5 of them
+
+
+def test_adherence_by_person_is_the_same_on_every_day():
+    nobody, everyone = np.full(1000, -1, dtype=np.int32), np.arange(1000)
+
+    def follows(day, unit):
+        rules = IsolationRules(adherence=0.5, adherence_unit=unit)
+        return policy.admit(nobody, everyone, day=day, rules=rules, stream=STREAM) > 0
+
+    person, event = AdherenceUnit.PERSON, AdherenceUnit.EVENT
+    assert np.array_equal(follows(5, person), follows(9, person))
+    assert 0.4 < (follows(5, event) == follows(9, event)).mean() < 0.6
+
+
+def test_dropout():
+    until = np.full(10_000, 20, dtype=np.int32)
+    rules = IsolationRules(dropout=0.1)
+    left = policy.drop_out(until, day=7, rules=rules, stream=STREAM)
+    assert abs((left == 6).mean() - 0.1) < 0.015  # standard deviation 0.003; 5 of them
+    assert ((left == 6) | (left == 20)).all()
+    nobody = np.full(10, 6, dtype=np.int32)  # their time is over
+    assert np.array_equal(policy.drop_out(nobody, day=7, rules=rules, stream=STREAM), nobody)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TestRules(capacity=1.2), "tests.capacity must be a fraction"),
+        (lambda: TestRules(capacity=float("nan")), "tests.capacity must be a fraction"),
+        (lambda: TestRules(order_delay=-1), "tests.order_delay must be at least 0"),
+        (lambda: IsolationRules(days=-1), "isolation.days must be at least 0"),
+        (lambda: IsolationRules(adherence=2), "isolation.adherence must be a fraction"),
+        (lambda: IsolationRules(dropout=-0.1), "isolation.dropout must be a fraction"),
+    ],
+)
+def test_bad_rules(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
