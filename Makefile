@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 .PHONY: run test lint types unit benchmark clean
 
 run: $(VENV)/.base
-	$(BIN)/dnatrace demo
+	$(BIN)/dnatrace run --out runs
 
 test: lint types unit
 

@@ -95,3 +95,72 @@ def test_bad_input_is_one_line_and_exit_2(files, arguments, message):
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
     assert sorted(files.iterdir()) == before
+
+
+QUICK = ["run", "--preset", "quick", "--method", "fn", "--people", "300", "--days", "6"]
+
+
+def test_run_prints_json_and_writes_nothing(tmp_path):
+    done = run(*QUICK, "--json", "-q", "--seed", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    answer = json.loads(done.stdout)
+    for key in (
+        "peak_infected peak_infected_with_asymptomatic peak_exposed_or_infected day_of_peak "
+        "attack_rate deaths tests_used isolation_person_days isolation_precision "
+        "isolation_recall people days seed method simulator config_digest version"
+    ).split():
+        assert key in answer
+    assert set(answer["seconds"]) >= {"simulate", "infer", "release", "total"}
+    assert (answer["people"], answer["days"], answer["seed"]) == (300, 6, 3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_stores_and_tells(tmp_path):
+    done = run(*QUICK, "--out", "store", "--set", "tests.capacity=0.5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Peak of infected people" in done.stdout
+    assert "days: 6 of 6" in done.stderr
+    (stored,) = (tmp_path / "store").iterdir()
+    assert str(stored.name) in done.stdout
+    config = json.loads((stored / "config.json").read_text())
+    assert config["tests"]["capacity"] == 0.5
+    assert config["method"]["name"] == "fn"
+
+
+def test_run_replays_a_contact_list(files):
+    setting = ["--set", "simulator.contacts=contacts.csv", "--set", "initially_infected=1"]
+    done = run(
+        "run", "--simulator", "replay", "--method", "fn", "--days", 5, *setting, "--json", cwd=files
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["people"] == 3
+
+
+def test_run_records(tmp_path):
+    done = run(*QUICK, "--record", "recording", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "recording").iterdir())) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "best"], "preset 'best' does not exist"),
+        (["--method", "magic"], "method 'magic' does not exist; there are"),
+        (["--set", "tests.capcity=1"], "did you mean 'tests.capacity'"),
+        (["--people", "0"], "people: input should be greater than or equal to 1"),
+        (["--epsilon", "nan"], "privacy.epsilon: input should be a finite number"),
+        (["--config", "none.toml"], "none.toml: no such file"),
+        (["--simulator", "replay"], "simulator.contacts: replay needs"),
+        (["--out", "contacts.csv"], "contacts.csv: cannot be written"),
+        (["--record", "."], "is not a new or empty directory"),
+    ],
+)
+def test_bad_runs_are_one_line_and_exit_2(files, arguments, message):
+    before = sorted(files.iterdir())
+    done = run(*QUICK, "-q", *arguments, cwd=files)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(files.iterdir()) == before

@@ -3,13 +3,22 @@
 The names below are loaded when they are first used, so that importing the package costs nothing.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dnatrace._version import __version__ as __version__
 
+# Threads that wait for work must not spin: on a busy machine, as in a sweep, they would take the
+# time of those that work. Read by OpenMP when numba starts; a setting of the user's own wins.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 if TYPE_CHECKING:
     from dnatrace.errors import InputError as InputError
+    from dnatrace.experiments.comparison import compare as compare
+    from dnatrace.experiments.config import RunConfig as RunConfig
+    from dnatrace.experiments.runs import RunResult as RunResult
+    from dnatrace.experiments.runs import run as run
     from dnatrace.inference.factorised_neighbours import infer as infer
     from dnatrace.records import Beliefs as Beliefs
     from dnatrace.records import ContactWindow as ContactWindow
@@ -22,6 +31,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "InputError": "dnatrace.errors",
+    "compare": "dnatrace.experiments.comparison",
+    "RunConfig": "dnatrace.experiments.config",
+    "RunResult": "dnatrace.experiments.runs",
+    "run": "dnatrace.experiments.runs",
     "infer": "dnatrace.inference.factorised_neighbours",
     "Beliefs": "dnatrace.records",
     "ContactWindow": "dnatrace.records",

@@ -105,7 +105,8 @@ def build_simulator(config: RunConfig) -> Simulator:
     if config.simulator.name == "replay":
         return Replay(
             contacts=_replay_contacts(config.simulator),
-            n_people=config.people,
+            # The list tells how many people there are, unless the configuration does.
+            n_people=config.people if "people" in config.model_fields_set else None,
             seed=config.seed,
             initially_infected=config.n_initially_infected,
         )

@@ -1,0 +1,120 @@
+"""What every simulator offers the tracing loop, and the states a person can be in."""
+
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.records import DayContacts
+
+N_AGE_GROUPS = 9  # decades: 0-9, 10-19, …, 70-79, 80 and over
+
+# Age groups 0-1 are children, 2-6 adults, 7-8 elderly: types that differ in their contacts.
+AGE_TYPES = np.array([0, 0, 1, 1, 1, 1, 1, 2, 2], dtype=np.uint8)
+N_AGE_TYPES = 3
+
+
+class CourseState(IntEnum):
+    """The eleven states of the disease, numbered as in OpenABM-Covid19."""
+
+    UNINFECTED = 0
+    PRESYMPTOMATIC = 1
+    PRESYMPTOMATIC_MILD = 2
+    ASYMPTOMATIC = 3
+    SYMPTOMATIC = 4
+    SYMPTOMATIC_MILD = 5
+    HOSPITALISED = 6
+    CRITICAL = 7
+    HOSPITALISED_RECOVERING = 8
+    RECOVERED = 9
+    DEATH = 10
+
+
+class ContactKind(IntEnum):
+    """The setting of a contact, as it stands in `DayContacts.kinds`."""
+
+    HOUSEHOLD = 0
+    OCCUPATION = 1
+    RANDOM = 2
+
+
+N_STATES = len(CourseState)
+N_KINDS = len(ContactKind)
+
+# S, E, I, R as 0 … 3 by course state. The grouping is that of the published experiments:
+# 1-3 are exposed, 4-7 infected, 8-10 removed.
+SEIR_OF_COURSE = np.array([0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3], dtype=np.uint8)
+IS_SUSCEPTIBLE = SEIR_OF_COURSE == 0
+IS_EXPOSED = SEIR_OF_COURSE == 1
+IS_INFECTED = SEIR_OF_COURSE == 2
+IS_REMOVED = SEIR_OF_COURSE == 3
+
+# People in hospital and the dead meet nobody.
+MEETS_NOBODY = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1], dtype=np.bool_)
+
+
+class Simulator(Protocol):
+    """A population with contacts and a disease, advanced one day at a time.
+
+    A day: the contacts of the day are drawn for everybody; pairs with an isolated, hospitalised or
+    dead end are dropped and nobody is paired anew; the disease passes over what is left; then
+    people move on in their course. Day 0 is the state after construction.
+    """
+
+    @property
+    def n_people(self) -> int:
+        """The number of people; ids are 0 … n_people-1."""
+
+    @property
+    def day(self) -> int:
+        """The number of days advanced so far."""
+
+    @property
+    def age_groups(self) -> NDArray[np.uint8]:
+        """The decade of age of each person, 0 … 8: uint8 [people]."""
+
+    @property
+    def households(self) -> NDArray[np.int32]:
+        """The household id of each person: int32 [people]."""
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """The `CourseState` of each person at the end of `day`: uint8 [people], a copy."""
+
+    @property
+    def infected_on(self) -> NDArray[np.int32]:
+        """The day of infection of each person, -1 for never: int32 [people], a copy."""
+
+    def isolate(self, isolated: NDArray[np.bool_]) -> None:
+        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
+
+    def advance(self) -> DayContacts:
+        """Advance one day and return the contacts over which the disease could pass that day."""
+
+
+def checked_mask(isolated: NDArray[np.bool_], n_people: int) -> NDArray[np.bool_]:
+    """Return a copy of a mask over people, or say what is wrong with it."""
+    mask = np.array(isolated)
+    if mask.dtype != np.bool_ or mask.shape != (n_people,):
+        raise InputError(
+            f"isolated must be a boolean array [{n_people}], not {mask.dtype} {list(mask.shape)}"
+        )
+    return mask
+
+
+def means_by_age_type(
+    values: NDArray[np.float64], age_groups: NDArray[np.uint8]
+) -> NDArray[np.float64]:
+    """Average float64 [people, columns] over each age type: float64 [age types, columns].
+
+    An age type without people gets 0.
+    """
+    means = np.zeros((N_AGE_TYPES, values.shape[1]))
+    types = AGE_TYPES[age_groups]
+    for age_type in range(N_AGE_TYPES):
+        members = types == age_type
+        if members.any():
+            means[age_type] = values[members].mean(axis=0)
+    return means

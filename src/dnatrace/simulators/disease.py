@@ -1,0 +1,305 @@
+"""The disease: how it passes over a contact, and the course it takes in a person.
+
+Infection follows the Sellke construction (Sellke 1983): each person has one tolerance, drawn once
+from Exp(1), and is infected on the day their accumulated hazard exceeds it. The chance on a day
+given no infection before is then 1 - exp(-hazard of the day), and two runs that differ in one
+decision differ only in what follows from it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dnatrace.errors import InputError, require_at_least, require_share
+from dnatrace.records import DayContacts
+from dnatrace.rng import Stream
+from dnatrace.simulators import _course_kernels, _kernels
+from dnatrace.simulators.base import (
+    AGE_TYPES,
+    MEETS_NOBODY,
+    N_AGE_GROUPS,
+    N_STATES,
+    CourseState,
+)
+
+ByAge = tuple[float, ...]
+MeanAndSd = tuple[float, float]
+FirstInfected = int | Sequence[int] | NDArray[Any]
+
+_NO_KINDS = np.empty(0, dtype=np.uint8)
+_TAIL = 1e-12  # what a table of days leaves out of its gamma distribution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiseaseParameters:
+    """The figures of transmission and course; fractions by age group, times in days.
+
+    All defaults are those of the baseline parameters of OpenABM-Covid19, April 2020 (Hinch et al.
+    2021, PLoS Computational Biology 17(7), and its parameter dictionary, which names the clinical
+    source of each); the name there stands behind each value. `facts/parameters.csv` holds them.
+
+    Attributes:
+        infectious_rate: mean number of people a severe case would infect among adults of
+            susceptibility 1.
+        infectious_period: mean and sd of the gamma curve of infectiousness.
+        mild_factor: infectiousness of mild cases relative to severe ones.
+        asymptomatic_factor: the same of cases without symptoms.
+        kind_weights: transmission by kind of contact: household, occupation, random.
+        susceptibilities: relative susceptibility.
+        asymptomatic_fractions: of the infected.
+        mild_fractions: of the infected; the rest is severe.
+        hospitalised_fractions: of severe cases.
+        critical_fractions: of hospitalised cases.
+        intensive_care_fractions: of critical cases, those who find a place in intensive care;
+            the others die.
+        fatality_fractions: of cases in intensive care.
+        time_to_symptoms: from infection, mean and sd.
+        time_to_hospital: from symptoms, mean; the two nearest whole numbers.
+        time_to_critical: from hospital, mean; the two nearest whole numbers.
+        time_to_death: from intensive care, mean and sd.
+        time_to_recovery: from symptoms, mean and sd.
+        asymptomatic_to_recovery: from infection, mean and sd.
+        hospital_to_recovery: from hospital or from the end of intensive care, mean and sd.
+        critical_to_survival: from intensive care to hospital again, mean and sd.
+    """
+
+    infectious_rate: float = 5.75  # infectious_rate
+    infectious_period: MeanAndSd = (6.0, 2.5)  # mean_, sd_infectious_period
+    mild_factor: float = 0.48  # mild_infectious_factor
+    asymptomatic_factor: float = 0.29  # asymptomatic_infectious_factor
+    kind_weights: tuple[float, float, float] = (2.0, 1.0, 1.0)  # relative_transmission_*
+    # relative_susceptibility_*
+    susceptibilities: ByAge = (0.71, 0.74, 0.79, 0.87, 0.98, 1.11, 1.26, 1.45, 1.66)
+    asymptomatic_fractions: ByAge = (0.18,) * N_AGE_GROUPS  # fraction_asymptomatic_*
+    # mild_fraction_*
+    mild_fractions: ByAge = (0.79, 0.79, 0.73, 0.68, 0.65, 0.59, 0.53, 0.41, 0.27)
+    # hospitalised_fraction_*
+    hospitalised_fractions: ByAge = (
+        0.01, 0.0267, 0.0367, 0.0633, 0.08, 0.12, 0.1533, 0.16, 0.1367,
+    )  # fmt: skip
+    # critical_fraction_*
+    critical_fractions: ByAge = (0.05, 0.05, 0.05, 0.05, 0.063, 0.122, 0.274, 0.432, 0.709)
+    intensive_care_fractions: ByAge = (1.0,) * 8 + (0.5,)  # icu_allocation_*
+    # fatality_fraction_*
+    fatality_fractions: ByAge = (0.33, 0.25, 0.5, 0.5, 0.5, 0.69, 0.65, 0.88, 1.0)
+    time_to_symptoms: MeanAndSd = (6.0, 2.5)  # mean_, sd_time_to_symptoms
+    time_to_hospital: float = 5.14  # mean_time_to_hospital
+    time_to_critical: float = 2.5  # mean_time_to_critical
+    time_to_death: MeanAndSd = (6.0, 2.0)  # mean_, sd_time_to_death
+    time_to_recovery: MeanAndSd = (12.0, 5.0)  # mean_, sd_time_to_recover
+    asymptomatic_to_recovery: MeanAndSd = (15.0, 5.0)  # mean_, sd_asymptomatic_to_recovery
+    hospital_to_recovery: MeanAndSd = (8.0, 3.0)  # mean_, sd_time_hospitalised_recovery
+    critical_to_survival: MeanAndSd = (4.0, 2.0)  # mean_, sd_time_critical_survive
+
+    def __post_init__(self) -> None:
+        for name in ("infectious_rate", "mild_factor", "asymptomatic_factor"):
+            require_at_least(name, getattr(self, name), 0.0)
+        for weight in self.kind_weights:
+            require_at_least("kind_weights", weight, 0.0)
+        _require_by_age("susceptibilities", self.susceptibilities)
+        for value in self.susceptibilities:
+            require_at_least("susceptibilities", value, 0.0)
+        for name in (n for n in self.__dataclass_fields__ if n.endswith("_fractions")):
+            _require_by_age(name, getattr(self, name))
+            for value in getattr(self, name):
+                require_share(name, value)
+        for both in zip(self.asymptomatic_fractions, self.mild_fractions, strict=True):
+            require_share("the sum of asymptomatic and mild fractions", sum(both))
+        for name, time in self._gamma_times().items():
+            require_at_least(f"the mean of {name}", time[0], 1.0)
+            require_at_least(f"the sd of {name}", time[1], 1e-3)
+        require_at_least("time_to_hospital", self.time_to_hospital, 1.0)
+        require_at_least("time_to_critical", self.time_to_critical, 1.0)
+
+    def _gamma_times(self) -> dict[str, MeanAndSd]:
+        names = (n for n in self.__dataclass_fields__ if "_to_" in n or n == "infectious_period")
+        times = {name: getattr(self, name) for name in names}
+        return {name: time for name, time in times.items() if isinstance(time, tuple)}
+
+    def fractions(self) -> NDArray[np.float64]:
+        """Return the fractions in the order of the kernels: float64 [fractions, age groups]."""
+        return np.array(
+            [
+                self.asymptomatic_fractions,
+                self.mild_fractions,
+                self.hospitalised_fractions,
+                self.critical_fractions,
+                self.fatality_fractions,
+                self.intensive_care_fractions,
+            ]
+        )
+
+    def times(self) -> NDArray[np.float64]:
+        """Return P(time ≤ 1, 2, … days) in the order of the kernels: float64 [times, days]."""
+        whole = (self.time_to_hospital, self.time_to_critical)
+        longest = max(*map(_last_day, self._gamma_times().values()), *(int(m) + 1 for m in whole))
+        days = np.arange(1, longest + 1)
+        return np.array(
+            [
+                _rounded_gamma(self.time_to_symptoms, days),
+                _two_nearest(self.time_to_hospital, days),
+                _two_nearest(self.time_to_critical, days),
+                _rounded_gamma(self.time_to_death, days),
+                _rounded_gamma(self.time_to_recovery, days),
+                _rounded_gamma(self.asymptomatic_to_recovery, days),
+                _rounded_gamma(self.hospital_to_recovery, days),
+                _rounded_gamma(self.critical_to_survival, days),
+            ]
+        )
+
+    def infectious_mass(self) -> NDArray[np.float64]:
+        """Return the share of infectiousness on day 0, 1, … since infection: float64 [days].
+
+        Day d holds what the gamma curve has between d-1 and d; the day of infection has none.
+        """
+        edges = np.arange(_last_day(self.infectious_period) + 1, dtype=np.float64)
+        mass = np.diff(_gamma(self.infectious_period).cdf(edges), prepend=0.0)
+        return np.asarray(mass / mass.sum())
+
+    def course_factors(self) -> NDArray[np.float64]:
+        """Return the relative infectiousness by state: float64 [states]."""
+        factors = np.ones(N_STATES)
+        factors[[CourseState.UNINFECTED, CourseState.RECOVERED, CourseState.DEATH]] = 0.0
+        factors[[CourseState.PRESYMPTOMATIC_MILD, CourseState.SYMPTOMATIC_MILD]] = self.mild_factor
+        factors[CourseState.ASYMPTOMATIC] = self.asymptomatic_factor
+        return factors
+
+    def hazard_scales(self, mean_contacts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return R · S_age / Ī_age, the hazard of one unit of exposure: float64 [age groups].
+
+        Args:
+            mean_contacts: float64 [age types, kinds], daily contacts of a child, an adult and an
+                elderly person. Ī weighs them by `kind_weights`; a type without contacts gets 0.
+        """
+        weighted = (mean_contacts @ np.array(self.kind_weights))[AGE_TYPES]
+        scales = np.zeros(N_AGE_GROUPS)
+        np.divide(
+            self.infectious_rate * np.array(self.susceptibilities),
+            weighted,
+            out=scales,
+            where=weighted > 0,
+        )
+        return scales
+
+
+class Disease:
+    """The disease in one population: who is in which state, and what the next day does to them.
+
+    Draws are addressed by person (tolerance, who is infected first) and by (person, state) for
+    the course, so that adding a person changes nobody else and a person's course is the same
+    whenever they are infected.
+    """
+
+    def __init__(
+        self,
+        *,
+        age_groups: NDArray[np.uint8],
+        mean_contacts: NDArray[np.float64],
+        seed: int,
+        initially_infected: FirstInfected,
+        parameters: DiseaseParameters,
+    ) -> None:
+        n_people = age_groups.size
+        people = np.arange(n_people)
+        self._age_groups = age_groups
+        self._course_key = Stream(seed, "disease/course").key
+        self._fractions = parameters.fractions()
+        self._times = parameters.times()
+        self._mass = parameters.infectious_mass()
+        self._course_factors = parameters.course_factors()
+        self._kind_weights = np.array(parameters.kind_weights)
+        scales = parameters.hazard_scales(mean_contacts)[age_groups]
+        draws = -np.log(Stream(seed, "disease/tolerance").uniform(people))
+        self._tolerance = np.full(n_people, np.inf)
+        np.divide(draws, scales, out=self._tolerance, where=scales > 0)
+        self._exposure = np.zeros(n_people)
+        self.states: NDArray[np.uint8] = np.zeros(n_people, dtype=np.uint8)
+        self.infected_on: NDArray[np.int32] = np.full(n_people, -1, dtype=np.int32)
+        self._next_states = np.zeros(n_people, dtype=np.uint8)
+        self._change_days = np.full(n_people, _course_kernels.NEVER, dtype=np.int32)
+        self._tolerance[_first_infected(initially_infected, n_people, seed)] = -1.0
+        self._tolerance_reached(day=0)
+
+    def presence(
+        self, isolated: NDArray[np.bool_], *, isolation_keeps_household: bool
+    ) -> NDArray[np.uint8]:
+        """Return where each person can be met today, in the codes of the kernels."""
+        away = _kernels.AT_HOME_ONLY if isolation_keeps_household else _kernels.NOWHERE
+        presence = np.where(isolated, np.uint8(away), np.uint8(_kernels.EVERYWHERE))
+        presence[MEETS_NOBODY[self.states]] = _kernels.NOWHERE
+        return presence
+
+    def spread(self, contacts: DayContacts, day: int) -> None:
+        """Pass the disease over the contacts of `day`, then change the states due that day."""
+        emitted = _course_kernels.emissions(
+            day, self.states, self.infected_on, self._course_factors, self._mass
+        )
+        kinds = _NO_KINDS if contacts.kinds is None else contacts.kinds
+        _course_kernels.expose(
+            contacts.offsets,
+            contacts.senders,
+            kinds,
+            emitted,
+            self._kind_weights,
+            self.states,
+            self._exposure,
+        )
+        self._tolerance_reached(day)
+
+    def _tolerance_reached(self, day: int) -> None:
+        _course_kernels.move_on(
+            self._course_key,
+            day,
+            self._exposure,
+            self._tolerance,
+            self._age_groups,
+            self._fractions,
+            self._times,
+            self.states,
+            self._next_states,
+            self._change_days,
+            self.infected_on,
+        )
+
+
+def _first_infected(which: FirstInfected, n_people: int, seed: int) -> NDArray[np.int64]:
+    if isinstance(which, int | np.integer):
+        if not 0 <= which <= n_people:
+            raise InputError(f"initially_infected must be between 0 and {n_people}, not {which}")
+        draws = Stream(seed, "disease/first-infected").uniform(np.arange(n_people))
+        return np.argsort(draws, kind="stable")[:which]
+    people = np.asarray(which, dtype=np.int64)
+    if people.ndim != 1 or (people.size and not 0 <= people.min() <= people.max() < n_people):
+        raise InputError(f"initially_infected must be ids in 0 … {n_people - 1}")
+    return people
+
+
+def _require_by_age(name: str, values: ByAge) -> None:
+    if len(values) != N_AGE_GROUPS:
+        raise InputError(f"{name} needs {N_AGE_GROUPS} values, one an age group, not {len(values)}")
+
+
+def _gamma(time: MeanAndSd) -> Any:
+    mean, sd = time
+    return stats.gamma((mean / sd) ** 2, scale=sd**2 / mean)
+
+
+def _last_day(time: MeanAndSd) -> int:
+    return int(np.ceil(_gamma(time).isf(_TAIL)))
+
+
+def _rounded_gamma(time: MeanAndSd, days: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return P(time ≤ days) of a gamma time rounded to whole days, at least one."""
+    cumulative = np.asarray(_gamma(time).cdf(days + 0.5))
+    cumulative[-1] = 1.0
+    return cumulative
+
+
+def _two_nearest(mean: float, days: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return P(time ≤ days) of a time that takes the two whole numbers next to its mean."""
+    lower = np.floor(mean)
+    return np.where(days < lower, 0.0, np.where(days > lower, 1.0, 1.0 - (mean - lower)))

@@ -1,0 +1,112 @@
+"""Replay a contact list of one's own, and let the disease of the city spread on it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.simulators import _kernels
+from dnatrace.simulators.base import (
+    N_AGE_GROUPS,
+    N_KINDS,
+    ContactKind,
+    checked_mask,
+    means_by_age_type,
+)
+from dnatrace.simulators.disease import Disease, DiseaseParameters, FirstInfected
+
+_UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is nearest to 1 (0.98)
+
+
+class Replay:
+    """Recorded contacts, day by day, with the transmission and the course of the city.
+
+    The first `advance` uses day 0 of the list. A list shorter than the run starts again from its
+    first day. The disease passes from sender to receiver as listed: a meeting at which both can
+    infect stands in the list twice, once in each direction.
+
+    The hazard of a contact is that of the city, R · S_age · A_course / Ī_age · (gamma mass of the
+    day since infection), where Ī is the mean number of contacts that people of the receiver's age
+    type (child, adult, elderly) have a day in this list: R keeps its meaning for sparse and dense
+    lists. All contacts weigh the same; a column `kind` is allowed and ignored.
+
+    Args:
+        contacts: rows (sender, receiver, day): an integer array [contacts, 3], a table, or the path
+            of a CSV or Parquet file.
+        seed: of every draw.
+        initially_infected: how many people are infected on day 0, or their ids.
+        n_people: ids are 0 … n_people-1; one more than the largest id when None.
+        n_days: days in the list; one more than the largest day when None.
+        age_groups: decade of age of each person, 0 … 8; everyone is 40-49 when None.
+        parameters: the figures of the disease; the published ones when None.
+    """
+
+    def __init__(
+        self,
+        *,
+        contacts: Any,
+        seed: int = 1,
+        initially_infected: FirstInfected = 5,
+        n_people: int | None = None,
+        n_days: int | None = None,
+        age_groups: ArrayLike | None = None,
+        parameters: DiseaseParameters | None = None,
+    ) -> None:
+        if n_people is None and age_groups is not None:
+            n_people = np.asarray(age_groups).size
+        window = ContactWindow.from_rows(contacts, n_people=n_people, n_days=n_days)
+        self._days: tuple[DayContacts, ...] = tuple(window)
+        self.n_people: int = window.n_people
+        self.day: int = 0
+        self.age_groups: NDArray[np.uint8] = _checked_ages(age_groups, self.n_people)
+        self.households: NDArray[np.int32] = np.arange(self.n_people, dtype=np.int32)
+        self._isolated = np.zeros(self.n_people, dtype=np.bool_)
+        received = np.zeros((self.n_people, N_KINDS))
+        received[:, ContactKind.RANDOM] = window.counts.mean(axis=0)
+        self._disease = Disease(
+            age_groups=self.age_groups,
+            mean_contacts=means_by_age_type(received, self.age_groups),
+            seed=seed,
+            initially_infected=initially_infected,
+            parameters=parameters or DiseaseParameters(),
+        )
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """The `CourseState` of each person: uint8 [people], a copy."""
+        return self._disease.states.copy()
+
+    @property
+    def infected_on(self) -> NDArray[np.int32]:
+        """The day of infection of each person, -1 for never: int32 [people], a copy."""
+        return self._disease.infected_on.copy()
+
+    def isolate(self, isolated: NDArray[np.bool_]) -> None:
+        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
+        self._isolated = checked_mask(isolated, self.n_people)
+
+    def advance(self) -> DayContacts:
+        """Advance one day and return its contacts, without those of people who meet nobody.
+
+        Cost: O(people + contacts of the day).
+        """
+        recorded = self._days[self.day % len(self._days)]
+        self.day += 1
+        presence = self._disease.presence(self._isolated, isolation_keeps_household=False)
+        offsets, senders = _kernels.drop_absent(recorded.offsets, recorded.senders, presence)
+        contacts = DayContacts(offsets=offsets, senders=senders)
+        self._disease.spread(contacts, self.day)
+        return contacts
+
+
+def _checked_ages(age_groups: ArrayLike | None, n_people: int) -> NDArray[np.uint8]:
+    if age_groups is None:
+        return np.full(n_people, _UNKNOWN_AGE, dtype=np.uint8)
+    ages = np.asarray(age_groups)
+    if ages.shape != (n_people,) or ages.dtype.kind not in "iu":
+        raise InputError(f"age_groups must be {n_people} whole numbers, one a person")
+    if ages.min() < 0 or ages.max() >= N_AGE_GROUPS:
+        raise InputError(f"age_groups must lie in 0 … {N_AGE_GROUPS - 1}")
+    return ages.astype(np.uint8)
