@@ -198,6 +198,8 @@ def run(
         settings=setting or (),
         overrides={name: given[name] for name in names.split()},
     )
+    if out is not None:
+        store.check_store(out)
     result = runs.run(
         configuration,
         track=lambda logs, n: track(logs, n, "days"),
@@ -210,6 +212,21 @@ def run(
         presentation.show_run(result)
         if stored is not None:
             print(f"Stored in {stored}")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Tell versions, threads, and which optional parts are usable.
+
+    Example: dnatrace doctor
+    """
+    from dnatrace.experiments import health
+
+    report = health.examine()
+    if as_json:
+        _print_json(report)
+    else:
+        health.show(report)
 
 
 def _print_json(values: dict[str, Any]) -> None:

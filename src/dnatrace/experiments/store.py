@@ -19,6 +19,15 @@ from dnatrace.experiments import figures
 from dnatrace.experiments.runs import RunResult
 
 
+def check_store(store: Path) -> None:
+    """Raise before the work is done rather than after, if a store could not be written."""
+    if store.exists() and not store.is_dir():
+        raise InputError(f"{store}: cannot be written: it is a file, not a directory")
+    nearest = next(p for p in (store, *store.absolute().parents) if p.exists())
+    if not os.access(nearest, os.W_OK):
+        raise InputError(f"{store}: cannot be written: no permission in {nearest}")
+
+
 def write_run(result: RunResult, store: Path) -> Path:
     """Write a run into a store and return its directory; an earlier run of that name is replaced.
 

@@ -1,0 +1,57 @@
+"""What is installed here and what works."""
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+from typing import Any
+
+import numba
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dnatrace._version import __version__
+
+# Optional part, the module it needs, and where the module comes from.
+_PARTS = (
+    ("training", "equinox", "pip install 'dnatrace[train]'"),
+    ("secure noise", "opendp", "pip install 'dnatrace[secure]'"),
+    ("clusters", "distributed", "pip install 'dnatrace[cluster]'"),
+    ("simulator covasim", "covasim", "pip install 'dnatrace[covasim]'"),
+    ("model export", "onnx", "pip install 'dnatrace[export]'"),
+)
+
+
+def examine() -> dict[str, Any]:
+    """Return versions, threads and which optional parts are installed."""
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": numba.get_num_threads(),
+        "libraries": {
+            name: importlib.metadata.version(name)
+            for name in ("numpy", "numba", "scipy", "pyarrow", "pydantic")
+        },
+        "simulators": {"city": True, "replay": True},
+        "parts": {
+            name: {"installed": importlib.util.find_spec(module) is not None, "how": how}
+            for name, module, how in _PARTS
+        },
+    }
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print a report for a person."""
+    table = Table(title=f"dnatrace {report['version']}", title_justify="left", show_header=False)
+    table.add_row("Python", f"{report['python']} on {report['machine']}")
+    table.add_row("threads", f"{report['threads']} of {report['cores']} cores")
+    for name, version in report["libraries"].items():
+        table.add_row(name, version)
+    for name in report["simulators"]:
+        table.add_row(f"simulator {name}", "built in")
+    for name, part in report["parts"].items():
+        table.add_row(name, "installed" if part["installed"] else escape(f"absent: {part['how']}"))
+    Console().print(table)
