@@ -9,7 +9,6 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -19,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from dnatrace.errors import InputError
 from dnatrace.methods.base import Score
 from dnatrace.policy import AdherenceUnit
+from dnatrace.privacy.accounting import Unit
 
 N_AGE_GROUPS = 9
 DEFAULT_PRESET = "standard"
@@ -26,14 +26,6 @@ DEFAULT_PRESET = "standard"
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
 Days = Annotated[int, Field(ge=0)]
-
-
-class Unit(StrEnum):
-    """What ε is promised for: one score, one contact over its life, or one pair of people."""
-
-    RELEASE = "release"
-    CONTACT = "contact"
-    PAIR = "pair"
 
 
 class _Section(BaseModel):

@@ -14,10 +14,13 @@ import pyarrow as pa
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
+from dnatrace.experiments import guarantees
 from dnatrace.experiments.config import RunConfig, SimulatorSection
 from dnatrace.experiments.metrics import Meter
 from dnatrace.methods.catalogue import MethodOptions, build_method
 from dnatrace.policy import IsolationRules, TestRules
+from dnatrace.privacy.accounting import Ledger
+from dnatrace.privacy.noise import FastNoise, SecureNoise
 from dnatrace.recordings import Recorder
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.simulators.base import Simulator
@@ -39,6 +42,7 @@ class RunResult:
         summary: one number each, as `dnatrace run --json` prints them.
         daily: one row a day.
         groups: one row for each age group and household size.
+        ledger: what was released and spent.
         seconds: by phase, and in total; the only part that is not reproducible.
         provenance: version, commit, digest, seed and libraries.
     """
@@ -47,6 +51,7 @@ class RunResult:
     summary: dict[str, Any]
     daily: pa.Table
     groups: pa.Table
+    ledger: Ledger
     seconds: dict[str, float]
     provenance: dict[str, Any]
 
@@ -78,9 +83,11 @@ def run(
         seed=config.seed,
         with_messages=record is not None,
     )
+    ledger = Ledger()
     with closing(days):
         for log in track(days, config.days) if track else days:
             meter.observe(log)
+            ledger.record(log.released.event)
             if record is not None:
                 record.write_day(
                     contacts=log.facts.window[-1],
@@ -92,9 +99,12 @@ def run(
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
     return RunResult(
         config=config,
-        summary=meter.summary() | describe(config, simulator.n_people),
+        summary=meter.summary()
+        | describe(config, simulator.n_people)
+        | {"privacy": guarantees.describe(config, ledger)},
         daily=pa.table(meter.daily()),
         groups=pa.table(meter.groups()),
+        ledger=ledger,
         seconds={k: round(v, 4) for k, v in seconds.items()},
         provenance=provenance(config),
     )
@@ -152,18 +162,16 @@ def loop_rules(config: RunConfig) -> LoopRules:
 
 def method_options(config: RunConfig) -> MethodOptions:
     """Return what a method may want to know."""
-    m, p = config.method, config.privacy
+    m = config.method
     return MethodOptions(
         release=m.release,
         score=m.score,
         gamma=m.gamma,
         mu_ref=m.mu_ref,
-        rho=m.rho,
-        epsilon=p.epsilon,
-        delta=p.delta,
-        unit=p.unit.value,
-        noise=p.noise,
-        seed=config.seed,
+        rho=m.rho or None,
+        target=guarantees.target_of(config),
+        window=config.seir.window,
+        noise=SecureNoise() if config.privacy.noise == "secure" else FastNoise(seed=config.seed),
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from dnatrace.errors import InputError
-from dnatrace.experiments import figures
+from dnatrace.experiments import figures, guarantees
 from dnatrace.experiments.runs import RunResult
 
 
@@ -55,6 +55,9 @@ def _write_files(result: RunResult, directory: Path) -> None:
     _write_json(directory / "summary.json", result.summary)
     _write_json(directory / "provenance.json", result.provenance)
     _write_json(directory / "timing.json", result.seconds)
+    _write_json(directory / "ledger.json", guarantees.ledger_table(result.config, result.ledger))
+    text = guarantees.state(result.config, result.ledger)
+    (directory / "statement.txt").write_text(text + "\n", "utf-8")
     for name, table in (("daily", result.daily), ("groups", result.groups)):
         pq.write_table(table, directory / f"{name}.parquet")
         pacsv.write_csv(table, directory / f"{name}.csv")
@@ -83,3 +86,21 @@ def _replace(temporary: Path, final: Path) -> None:
         shutil.rmtree(old)
     else:
         temporary.rename(final)
+
+
+def read_text(run: Path, name: str) -> str:
+    """Read a file of a stored run, or say what is missing."""
+    if not (run / "summary.json").is_file():
+        raise InputError(f"{run}: is not a stored run")
+    try:
+        return (run / name).read_text("utf-8").rstrip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{run / name}: cannot be read: {error}") from error
+
+
+def read_json(run: Path, name: str) -> Any:
+    """Read a JSON file of a stored run, or say what is wrong with it."""
+    try:
+        return json.loads(read_text(run, name))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{run / name}: is damaged: {error}") from error

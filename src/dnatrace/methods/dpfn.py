@@ -42,10 +42,10 @@ class DpfnRelease(StrEnum):
 class Dpfn:
     """Noise on the exposure of each day, then FN with own tests.
 
-    Guarantee: every message is protected by the noise of its day; own tests come after the noise and
-    cannot weaken it. `frozen` noises a day once. `correlated` noises a day once, with noise that
-    cancels over days. `analytic` and `as_published` (Rényi calibration) noise every day of the window
-    afresh in each release, and the costs of the releases add up.
+    Guarantee: every message is protected by the noise of its day; own tests come after the noise
+    and cannot weaken it. `frozen` noises a day once. `correlated` does so with noise that cancels
+    over days. `analytic` and `as_published` (Rényi calibration) noise every day of the
+    window afresh in each release, and the costs of the releases add up.
     Edge cases: with a window of one day nobody has heard anything and the release is public.
 
     Attributes:
@@ -108,7 +108,7 @@ class Dpfn:
 
     def exposures(self, facts: DayFacts) -> Bounded:
         """Return the exposures of the window."""
-        messages = require_messages(facts)
+        messages = require_messages(facts, self.window_days)
         return sensitivity.bounded_exposures(
             facts.window, messages, p1=facts.parameters.p1, gamma=self.gamma
         )
@@ -244,12 +244,14 @@ class _Correlated:
 
         def protect(start: int, end: int) -> list[Protected]:
             secret.extend(raw[start:end].copy())
-            return _protect_sums(method, facts, root, secret, end - start)
+            sums = _protect_sums(method, facts, root, secret, end - start)
+            past = [row.values for row in state.days.rows]
+            return sums.processed(lambda y: _undo(root, past, y)).rows()
 
         days = state.days.advance(facts, method.first_age, protect)
         released = publish_processed(
             days.rows,
-            lambda rows: _linear_scores(method, facts, _undo(root, rows)),
+            lambda noisy: _linear_scores(method, facts, noisy),
             day=facts.day,
             noise=method.noise,
         )
@@ -259,27 +261,64 @@ class _Correlated:
 
 def _protect_sums(
     method: Dpfn, facts: DayFacts, root: tuple[float, ...], secret: list[Floats], n_new: int
-) -> list[Protected]:
+) -> Protected:
     """Return y of the newest `n_new` days with noise."""
     reach = sensitivity.exposure_reach(facts.parameters.p1, method.gamma)
-    sums = []
-    for newest in range(len(secret) - n_new, len(secret)):
-        past = secret[max(0, newest - len(root) + 1) : newest + 1][::-1]
-        sums.append(sum(c * x for c, x in zip(root, past, strict=False)))
-    values = np.stack(sums)
+    values = np.zeros((n_new, facts.window.n_people))
+    for row, newest in enumerate(range(len(secret) - n_new, len(secret))):
+        for c, age in zip(root, range(newest, -1, -1), strict=False):
+            values[row] += c * secret[age]
+    # A release alone cannot be told from the life of a message here: both get the whole life.
     unit = Unit.PAIR if method.target.unit is Unit.PAIR else Unit.CONTACT
-    factor = sums_lifetime(root, method.first_age).factor(unit)
-    mechanism = method.mechanism(
-        sums_lifetime(root, method.first_age, n_new), factor / method.target.mu
-    )
+    multiplier = sums_lifetime(root, method.first_age).factor(unit) / method.target.mu
+    mechanism = method.mechanism(sums_lifetime(root, method.first_age, n_new), multiplier)
     bounded = Bounded(values=values, sensitivity=np.full(values.shape, reach * root[0]))
-    return mechanism.protect(bounded, day=facts.day).rows()
+    return mechanism.protect(bounded, day=facts.day)
+
+
+def _undo(root: tuple[float, ...], past: list[Floats], sums: Floats) -> Floats:
+    """Return x̃ from noisy sums y = C·x, one row after the other, given x̃ of the days before."""
+    known = list(past)
+    for y in sums:
+        heard = y.copy()
+        for c, x in zip(root[1:], reversed(known), strict=False):
+            heard -= c * x
+        known.append(heard / root[0])
+    return np.stack(known[len(past) :])
 
 
 def sums_lifetime(root: tuple[float, ...], age: int, n_rows: int = 1) -> Lifetime:
-    """Return how a contact spends when `n_rows` of the sums y are noised on one day."""
+    """Return how a contact spends when `n_rows` of the sums y are noised on one day.
+
+    All contact days are in one sum, under one draw of noise.
+    """
     shares = [0.0] * age
     for i in range(len(root) + n_rows - 1):
         touched = root[max(0, i - n_rows + 1) : i + 1]
         shares.append(math.sqrt(sum(c * c for c in touched)) / root[0])
-    return Lifetime(shares=tuple(shares), joint=False)
+    return Lifetime(shares=tuple(shares), joint=True)
+
+
+def _linear_scores(method: Dpfn, facts: DayFacts, noisy: Floats) -> Floats:
+    """Return F(x_ref) + Σ w_t·(x̃_t - x_ref,t)."""
+    p1 = facts.parameters.p1
+    reference = sensitivity.reference_exposures(facts.window.counts, p1=p1, mu_ref=method.mu_ref)
+    form = sensitivity.linear_form(
+        reference,
+        facts.outcomes,
+        parameters=facts.parameters,
+        test_errors=facts.test_errors,
+        with_exposed=counts_exposed(method.score),
+    )
+    n = len(noisy)
+    if n == 0:
+        return form.scores
+    return form.scores + (form.weights[:n] * (noisy - reference[:n])).sum(axis=0)
+
+
+_VARIANTS: dict[DpfnRelease, _Variant] = {
+    DpfnRelease.FROZEN: _Frozen(),
+    DpfnRelease.CORRELATED: _Correlated(),
+    DpfnRelease.AS_PUBLISHED: _Renewed(renyi=True),
+    DpfnRelease.ANALYTIC: _Renewed(renyi=False),
+}

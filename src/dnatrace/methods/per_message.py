@@ -34,9 +34,9 @@ class PerMessageRelease(StrEnum):
 class PerMessage:
     """Noise on each sender's message, the same value to every receiver, then exact FN.
 
-    Guarantee: the value of a message is protected against all its receivers together; own tests come
-    after the noise and cannot weaken it. `frozen` noises a message once; `as_published` noises the
-    re-estimated message every day, and the costs of the days add up.
+    Guarantee: the value of a message is protected against all its receivers together; own tests
+    come after the noise and cannot weaken it. `frozen` noises a message once; `as_published` noises
+    the re-estimated message every day, and the costs of the days add up.
     Edge cases: with a window of one day nobody has heard anything and the release is public.
 
     Attributes:
@@ -94,11 +94,11 @@ class PerMessage:
         shape = (len(facts.window), facts.window.n_people)
         messages = np.zeros(shape)
         messages[: len(noisy)] = noisy if len(noisy) else 0.0
-        exposures = sensitivity.bounded_exposures(
+        exposures = sensitivity.clipped_exposures(
             facts.window, messages, p1=facts.parameters.p1, gamma=self.gamma
         )
         return sensitivity.last_day_scores(
-            exposures.values,
+            exposures,
             facts.outcomes,
             parameters=facts.parameters,
             test_errors=facts.test_errors,
@@ -121,7 +121,7 @@ class _Frozen:
         self, method: PerMessage, facts: DayFacts, state: FrozenDays
     ) -> tuple[Released, FrozenDays]:
         age = sensitivity.first_age(counts_exposed(method.score))
-        messages = require_messages(facts)
+        messages = require_messages(facts, method.window_days)
 
         def protect(start: int, end: int) -> Any:
             mechanism = method.mechanism(frozen_lifetime(age, end - start), frozen_lifetime(age))
@@ -148,7 +148,7 @@ class _Renewed:
         lifetime = renewed_lifetime(window=method.window_days, with_exposed=exposed, joint=False)
         heard = max(0, len(facts.window) - sensitivity.first_age(exposed))
         noisy = noisy_messages(
-            require_messages(facts)[:heard],
+            require_messages(facts, method.window_days)[:heard],
             gamma=method.gamma,
             mechanism=method.mechanism(lifetime, lifetime),
             day=facts.day,

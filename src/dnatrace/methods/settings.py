@@ -22,11 +22,20 @@ def choose(name: str, value: Any, choices: type[Choice]) -> Choice:
         raise InputError(f"unknown {name} {value!r}: {', '.join(choices)}") from None
 
 
-def require_messages(facts: DayFacts) -> NDArray[np.float32]:
+def require_messages(facts: DayFacts, window_days: int) -> NDArray[np.float32]:
     """Return the messages of the window, or raise when the loop did not compute them."""
+    require_window(facts, window_days)
     if facts.messages is None:
         raise InputError("this method needs messages, and the day has none")
     return facts.messages
+
+
+def require_window(facts: DayFacts, window_days: int) -> None:
+    """Raise when contacts stay longer than their cost was computed for."""
+    if len(facts.window) > window_days:
+        raise InputError(
+            f"a window of {len(facts.window)} days for a method set up for {window_days}"
+        )
 
 
 def counts_exposed(score: Score) -> bool:

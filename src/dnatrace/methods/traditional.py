@@ -5,19 +5,28 @@ data".
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.methods.base import DayFacts, Needs
+from dnatrace.methods.settings import require_window
 from dnatrace.privacy.accounting import Lifetime, Target
 from dnatrace.privacy.mechanisms import GaussianMechanism, publish_unprotected
 from dnatrace.privacy.noise import FastNoise, Noise
 from dnatrace.privacy.release import Bounded, Released
-from dnatrace.privacy.sensitivity import add_up_days
+from dnatrace.privacy.sensitivity import add_up_day
 
 _PURPOSE = "noise/traditional"
+
+
+class TraditionalRelease(StrEnum):
+    """Whether the count gets noise."""
+
+    GAUSSIAN = "gaussian"
+    EXACT = "exact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +62,7 @@ class Traditional:
 
     def release(self, facts: DayFacts, state: Any) -> tuple[Released, None]:
         """Return noisy counts, at least 0."""
+        require_window(facts, self.window_days)
         counts = _positive_contacts(facts)
         if self.target is None:
             return publish_unprotected(counts, day=facts.day), None
@@ -71,8 +81,11 @@ class Traditional:
 
 def _positive_contacts(facts: DayFacts) -> NDArray[np.float64]:
     positive = (facts.outcomes == 1).any(axis=0).astype(np.float64)
-    by_day = np.broadcast_to(positive, (len(facts.window), positive.size))
-    return add_up_days(facts.window, by_day).sum(axis=0)
+    counts, today = np.zeros(positive.size), np.empty(positive.size)
+    for day in facts.window:
+        add_up_day(day, positive, today)
+        counts += today
+    return counts
 
 
 def _at_least_zero(noisy: NDArray[np.float64]) -> NDArray[np.float64]:

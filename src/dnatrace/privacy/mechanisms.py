@@ -1,12 +1,28 @@
-"""The only place where a statistic becomes a released score."""
+"""The only place where a statistic becomes a released score.
 
+`GaussianMechanism.release` adds noise to one bounded value a person (level 3), `noisy_messages` to
+the value a sender sends (level 1), `noisy_exposures` to a receiver's exposure of a day (level 2).
+What is computed from their results is post-processing and costs nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.privacy.accounting import PublicEvent, UnprotectedEvent
-from dnatrace.privacy.release import _SEAL, Released
+from dnatrace.privacy.accounting import (
+    Event,
+    GaussianEvent,
+    Lifetime,
+    PublicEvent,
+    UnprotectedEvent,
+)
+from dnatrace.privacy.noise import Noise, round_scores
+from dnatrace.privacy.release import _SEAL, Bounded, Protected, Released, TrustBoundaryError
+
+Floats = NDArray[np.float64]
 
 
 def publish_public(scores: NDArray[Any], *, day: int) -> Released:
@@ -20,3 +36,158 @@ def publish_public(scores: NDArray[Any], *, day: int) -> Released:
 def publish_unprotected(scores: NDArray[Any], *, day: int) -> Released:
     """Release scores as they are: no privacy, on purpose and on record."""
     return Released(scores=scores.astype(np.float64), event=UnprotectedEvent(day=day), seal=_SEAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianMechanism:
+    """Gaussian noise in proportion to sensitivity.
+
+    Guarantee: (Δ/σ = 1/multiplier)-Gaussian privacy for one release, replace-one on messages; over
+    several releases a contact spends what `lifetime` says.
+    Reference: Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Theorem 1.
+    Edge cases: entries of sensitivity 0 depend on no message and get no noise. When no entry needs
+    noise, the event is public.
+
+    Attributes:
+        name: what is noised, in words.
+        multiplier: σ/Δ.
+        lifetime: how one contact spends over the releases it reaches.
+        noise: the back end.
+        purpose: name of the noise's random stream.
+        budget: μ of a contact's life when a filter enforces it.
+    """
+
+    name: str
+    multiplier: float
+    lifetime: Lifetime
+    noise: Noise
+    purpose: str
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.multiplier > 0.0:
+            raise TrustBoundaryError(f"a noise multiplier of {self.multiplier} protects nobody")
+
+    def event(self, day: int, *, noised: bool, spent: float | None = None) -> Event:
+        """Return the event of a release."""
+        if not noised:
+            return PublicEvent(day=day)
+        return GaussianEvent(
+            day=day,
+            mechanism=self.name,
+            mu=1.0 / self.multiplier,
+            lifetime=self.lifetime,
+            budget=self.budget,
+            spent=spent,
+        )
+
+    def protect(
+        self, statistic: Bounded, *, day: int, draw: int = 0, spent: float | None = None
+    ) -> Protected:
+        """Return the statistic with noise on every entry; row r of it uses draw + r."""
+        values = self.noise.perturb(
+            statistic.values,
+            statistic.sensitivity,
+            multiplier=self.multiplier,
+            purpose=self.purpose,
+            day=day,
+            draw=draw,
+        )
+        event = self.event(day, noised=bool(statistic.sensitivity.any()), spent=spent)
+        return Protected(values=values, event=event, seal=_SEAL)
+
+    def release(
+        self,
+        statistic: Bounded,
+        *,
+        day: int,
+        decode: Callable[[Floats], Floats] | None = None,
+        spent: float | None = None,
+    ) -> Released:
+        """Release one value a person; `decode` sees the noisy values and public facts alone."""
+        noisy = self.protect(statistic, day=day, spent=spent)
+        return publish_processed(
+            [noisy], lambda rows: decode(rows[0]) if decode else rows[0], day=day, noise=self.noise
+        )
+
+
+def publish_processed(
+    history: Sequence[Protected],
+    scores_from: Callable[[Floats], Floats],
+    *,
+    day: int,
+    noise: Noise,
+) -> Released:
+    """Release scores computed from protected statistics.
+
+    Guarantee: post-processing; the cost is that of the noise made today. Nothing made today, no
+    cost today.
+
+    Args:
+        history: protected statistics, of today and of earlier days.
+        scores_from: gets their values stacked, [statistics, …], and nothing else that is secret.
+        day: of the release.
+        noise: whose grid the scores are rounded to.
+    """
+    events = [p.event for p in history if p.event.day == day and isinstance(p.event, GaussianEvent)]
+    values = np.stack([p.values for p in history]) if history else np.empty((0, 0))
+    scores = round_scores(np.asarray(scores_from(values), dtype=np.float64), noise.score_grid)
+    event: Event = events[0] if events else PublicEvent(day=day)
+    return Released(scores=scores, event=event, seal=_SEAL)
+
+
+def publish_unproven(
+    statistic: Bounded,
+    mechanism: GaussianMechanism,
+    event: Event,
+    *,
+    day: int,
+    decode: Callable[[Floats], Floats],
+) -> Released:
+    """Release with noise for a stated sensitivity that does not hold, and say so in the event.
+
+    Guarantee: none beyond what the event states; for reproducing published methods.
+    """
+    noisy = mechanism.protect(statistic, day=day)
+    scores = round_scores(decode(noisy.values), mechanism.noise.score_grid)
+    return Released(scores=scores, event=event, seal=_SEAL)
+
+
+def noisy_exposures(
+    exposures: Bounded,
+    counts: NDArray[Any],
+    *,
+    reach: float,
+    mechanism: GaussianMechanism,
+    day: int,
+    draw: int = 0,
+) -> Protected:
+    """Return each day's exposure with noise, unbiased for exp(-x) and clipped to what is possible.
+
+    Guarantee: as `GaussianMechanism` for each day; a message is in one day. Adding half the
+    variance makes E[exp(-x̃)] = exp(-x) before the clip to [0, counts·s]; both are post-processing.
+    Reference: the log-normal mechanism of Romijnders et al. 2024, "Protect your score".
+    Edge cases: days without contacts stay exactly 0.
+    """
+    noisy = mechanism.protect(exposures, day=day, draw=draw)
+    half_variance = (mechanism.multiplier * reach) ** 2 / 2.0
+    return noisy.processed(lambda x: np.clip(x + half_variance, 0.0, counts * reach))
+
+
+def noisy_messages(
+    messages: NDArray[Any],
+    *,
+    gamma: float,
+    mechanism: GaussianMechanism,
+    day: int,
+    draw: int = 0,
+) -> Protected:
+    """Return senders' messages clipped to [0, γ], with noise of sensitivity γ, clipped again.
+
+    Guarantee: as `GaussianMechanism` for each sender and day, against all receivers together: they
+    get the same value.
+    """
+    clipped = np.clip(messages.astype(np.float64), 0.0, gamma)
+    bounded = Bounded(values=clipped, sensitivity=np.full(clipped.shape, gamma))
+    noisy = mechanism.protect(bounded, day=day, draw=draw)
+    return noisy.processed(lambda x: np.clip(x, 0.0, gamma))

@@ -1,11 +1,15 @@
 """What may cross the trust boundary, as types.
 
-`Bounded` is a statistic together with the most one message can change it. `Released` is what leaves
-the enclave. Only `dnatrace.privacy.mechanisms` turns one into the other, and `dnatrace.policy`
-accepts nothing but a `Released`, so a score that nobody accounted for cannot decide a test.
+`Bounded` is a statistic together with the most one message can change it. `Protected` is a
+statistic after noise: what is computed from it and from public facts costs nothing more. `Released`
+is what leaves the enclave. Only `dnatrace.privacy.mechanisms` turns one into the next, and
+`dnatrace.policy` accepts nothing but a `Released`, so a score that nobody accounted for cannot
+decide a test.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +29,9 @@ class Bounded:
     """A statistic of messages whose sensitivity is known.
 
     Attributes:
-        values: float64 [people].
-        sensitivity: float64 [people], the most that replacing one message changes each value, given
-            the public facts (own tests, days and counts of contacts).
+        values: float64 [people] or [days, people]; a message changes one day at most.
+        sensitivity: float64 of the same shape, the most that replacing one message changes each
+            value, given the public facts (own tests, days and counts of contacts).
     """
 
     values: NDArray[np.float64]
@@ -40,6 +44,34 @@ class Bounded:
             raise TrustBoundaryError("a bounded statistic must be finite")
         if (self.sensitivity < 0).any():
             raise TrustBoundaryError("a sensitivity cannot be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Protected:
+    """A statistic after noise; anything may be computed from it.
+
+    Attributes:
+        values: float64, as the `Bounded` it was made from.
+        event: what was done, for the ledger.
+    """
+
+    values: NDArray[np.float64]
+    event: Event
+    seal: object
+
+    def __post_init__(self) -> None:
+        if self.seal is not _SEAL:
+            raise TrustBoundaryError("only dnatrace.privacy.mechanisms can protect a statistic")
+
+    def rows(self) -> "list[Protected]":
+        """Return the rows of a statistic [days, people] one by one, each with the same event."""
+        return [Protected(values=row, event=self.event, seal=self.seal) for row in self.values]
+
+    def processed(
+        self, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    ) -> "Protected":
+        """Return a function of the noisy values, which costs nothing more."""
+        return Protected(values=function(self.values), event=self.event, seal=self.seal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,3 +90,7 @@ class Released:
     def __post_init__(self) -> None:
         if self.seal is not _SEAL:
             raise TrustBoundaryError("only dnatrace.privacy.mechanisms can release scores")
+
+    def without(self, people: NDArray[np.bool_]) -> Self:
+        """Return the release with no score for some people, bool [people]: post-processing."""
+        return replace(self, scores=np.where(people, np.nan, self.scores))

@@ -1,0 +1,59 @@
+"""The command line: parse, call the library, print. Nothing is computed here.
+
+Heavy imports happen inside the commands, so that `dnatrace --help` is instant.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dnatrace._version import __version__
+from dnatrace.cli import doctor, inference, privacy, runs
+from dnatrace.errors import InputError
+
+app = typer.Typer(
+    name="dnatrace",
+    help="Contact tracing with privacy guarantees: simulate, infer, release, audit.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(runs.run)
+app.command()(inference.infer)
+app.add_typer(privacy.app, name="privacy")
+app.command()(privacy.audit)
+app.command()(privacy.attack)
+app.command()(doctor.doctor)
+
+
+def main() -> None:
+    """Run the command line; exit 0 when it worked, 1 when it failed, 2 when the input is wrong."""
+    try:
+        code = app(standalone_mode=False)
+    except InputError as error:
+        _fail(str(error), 2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; nobody is left to tell
+        sys.exit(1)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # wrong usage, as the parser tells it
+            _fail(error.format_message(), 2)
+        if type(error).__name__ == "Abort":
+            _fail("interrupted", 130)
+        raise
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"dnatrace: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit

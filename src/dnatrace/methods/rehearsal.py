@@ -1,0 +1,156 @@
+"""Neighbouring windows played out with a real method: what audits and attacks sample from.
+
+Many copies of one small scene run side by side in one population: attackers who meet a victim, and
+perhaps others, on given days. The copies share nothing, so one call of `Method.release` makes as
+many independent draws as there are copies.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.methods.base import DayFacts, Method
+from dnatrace.records import NOT_TESTED, ContactWindow, DayContacts
+from dnatrace.seir import SeirParameters, TestErrors
+
+_COPIES = 32_768  # scenes in one population
+
+
+class OwnTests(StrEnum):
+    """The attacker's own tests, on the last days of the window."""
+
+    NONE = "none"
+    NEGATIVE = "negative"
+    POSITIVE = "positive"
+    NEGATIVE_POSITIVE = "negative-positive"
+
+    def outcomes(self, n_days: int) -> tuple[int, ...]:
+        """Return the results by day: 1, 0 or -1 without a test."""
+        last = {
+            OwnTests.NONE: (),
+            OwnTests.NEGATIVE: (0,),
+            OwnTests.POSITIVE: (1,),
+            OwnTests.NEGATIVE_POSITIVE: (0, 1),
+        }[self][-n_days:]
+        return (NOT_TESTED,) * (n_days - len(last)) + last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One attack: who meets whom, what is said, what is seen.
+
+    Days count from 0; the first release is at the end of day `window_days` - 1.
+
+    Attributes:
+        own_tests: results of the attackers' tests by day, for window_days + releases - 1 days.
+        met_on: days on which every attacker meets the victim once.
+        message: what an infectious victim says; a healthy one says 0.
+        later_message: the same re-estimated, in all releases but the first; None for no change.
+        others: other contacts of each attacker on every day, who say 0.
+        attackers: people who meet the same victim.
+        releases: consecutive days on which the attackers look at their scores.
+        window_days: length of the window.
+        parameters: of the statistical model.
+        test_errors: how often tests err.
+    """
+
+    own_tests: tuple[int, ...]
+    met_on: tuple[int, ...]
+    message: float = 1.0
+    later_message: float | None = None
+    others: int = 0
+    attackers: int = 1
+    releases: int = 1
+    window_days: int = 14
+    parameters: SeirParameters = field(default_factory=SeirParameters)
+    test_errors: TestErrors = field(default_factory=TestErrors)
+
+    def __post_init__(self) -> None:
+        require_at_least("attackers", self.attackers, 1)
+        require_at_least("releases", self.releases, 1)
+        if len(self.own_tests) != self.n_days:
+            raise InputError(f"own tests of {len(self.own_tests)} days for {self.n_days} days")
+
+    @property
+    def n_days(self) -> int:
+        """Days from the first of the window to the last release."""
+        return self.window_days + self.releases - 1
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """A sampler of releases: call it with a world (0 healthy, 1 infectious) and a number of draws.
+
+    Every call uses seeds that no earlier call used.
+
+    Attributes:
+        scene: what is played.
+        method: makes the method from a seed for its noise.
+        next_seed: of the next population.
+    """
+
+    scene: Scene
+    method: Callable[[int], Method]
+    next_seed: int = 0
+
+    def __call__(self, world: int, draws: int) -> NDArray[np.float64]:
+        """Return the scores that the attackers of each scene see, [draws, attackers × releases]."""
+        batches = []
+        for start in range(0, draws, _COPIES):
+            copies = min(_COPIES, draws - start)
+            batches.append(_play(self.scene, self.method(self.next_seed), world, copies))
+            self.next_seed += 1
+        return np.concatenate(batches)
+
+
+def _play(scene: Scene, method: Method, world: int, copies: int) -> NDArray[np.float64]:
+    n_attackers = scene.attackers * copies
+    n_people = n_attackers + copies * (1 + scene.others)
+    window = ContactWindow(n_people=n_people, n_days=scene.window_days)
+    state = method.start(n_people)
+    seen = []
+    for day in range(scene.n_days):
+        window.push(_contacts(scene, copies, day in scene.met_on))
+        if day >= scene.window_days - 1:
+            released, state = method.release(_facts(scene, window, world, copies, day), state)
+            seen.append(released.scores[:n_attackers].reshape(copies, scene.attackers))
+    return np.concatenate(seen, axis=1)
+
+
+def _contacts(scene: Scene, copies: int, met: bool) -> DayContacts:
+    """Return one day: attackers hear the victim of their scene (if met) and the others."""
+    n_attackers = scene.attackers * copies
+    heard = scene.others + met
+    scenes = np.repeat(np.arange(copies, dtype=np.int32), scene.attackers)
+    victims = n_attackers + scenes
+    others = n_attackers + copies + scenes[:, None] * scene.others + np.arange(scene.others)
+    senders = np.column_stack([victims, others]) if met else others
+    per_person = np.zeros(n_attackers + copies * (1 + scene.others), dtype=np.int32)
+    per_person[:n_attackers] = heard
+    offsets = np.concatenate([[0], np.cumsum(per_person)])
+    return DayContacts(offsets=offsets.astype(np.int32), senders=senders.ravel().astype(np.int32))
+
+
+def _facts(scene: Scene, window: ContactWindow, world: int, copies: int, day: int) -> DayFacts:
+    n_attackers = scene.attackers * copies
+    shape = (len(window), window.n_people)
+    messages = np.zeros(shape, dtype=np.float32)
+    said = scene.message
+    if scene.later_message is not None and day >= scene.window_days:
+        said = scene.later_message
+    messages[:, n_attackers : n_attackers + copies] = said * world
+    outcomes = np.full(shape, NOT_TESTED, dtype=np.int8)
+    own = scene.own_tests[window.first_day : day + 1]
+    outcomes[:, :n_attackers] = np.array(own, dtype=np.int8)[:, None]
+    return DayFacts(
+        day=day,
+        window=window,
+        outcomes=outcomes,
+        messages=messages,
+        parameters=scene.parameters,
+        test_errors=scene.test_errors,
+    )

@@ -1,0 +1,281 @@
+"""The compiled parts of releases: sums of clipped messages, linear forms, bounds, fast noise.
+
+Pure array functions. Every person is computed by one thread in a fixed order: the bits do not
+depend on the number of threads. Statistics are float64, so that rounding stays far below their
+sensitivity.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from dnatrace.rng import philox
+from dnatrace.seir import (
+    BLOCK,
+    N_STATES,
+    backward_step,
+    forward_block,
+    leave_probabilities,
+)
+
+_TWO_TO_MINUS_52 = 2.0**-52
+_PAIR_MARK = 2  # last word of the counter; `dnatrace.rng` uses 0 and 1
+_RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
+
+
+@njit(cache=True, parallel=True)
+def clipped_hazards(messages: Any, ceiling: Any, p1: Any, hazards: Any) -> None:
+    """Fill hazards with -log(1 - p1·message), the message clipped to [0, ceiling] before the log.
+
+    `messages` is float [people], `hazards` float64 [people].
+    """
+    for i in prange(messages.size):
+        message = min(max(np.float64(messages[i]), 0.0), ceiling)
+        hazards[i] = -math.log1p(-p1 * message)
+
+
+@njit(cache=True, parallel=True)
+def add_up(offsets: Any, senders: Any, values: Any, totals: Any) -> None:
+    """Fill totals [people] with the sum of the values [people] of each receiver's senders."""
+    for r in prange(totals.size):
+        a = 0.0
+        b = 0.0
+        i = offsets[r]
+        end = offsets[r + 1]
+        while i + 1 < end:
+            a += values[senders[i]]
+            b += values[senders[i + 1]]
+            i += 2
+        if i < end:
+            a += values[senders[i]]
+        totals[r] = a + b
+
+
+@njit(cache=True)
+def _normal_pair(key: Any, person: Any, day: Any, pair: Any) -> Any:
+    """Draw two independent standard normals at a counter (Box and Muller 1958)."""
+    w0, w1, w2, w3 = philox(key, person, day, pair, _PAIR_MARK)
+    first = (np.float64((w0 << np.uint64(20)) | (w1 >> np.uint64(12))) + 0.5) * _TWO_TO_MINUS_52
+    second = (np.float64((w2 << np.uint64(20)) | (w3 >> np.uint64(12))) + 0.5) * _TWO_TO_MINUS_52
+    radius = math.sqrt(-2.0 * math.log(first))
+    angle = 2.0 * math.pi * second
+    return radius * math.cos(angle), radius * math.sin(angle)
+
+
+@njit(cache=True, parallel=True)
+def add_normals(key: Any, day: Any, first_draw: Any, scale: Any, values: Any) -> None:
+    """Add scale·normal(person, day, first_draw + row) to values [rows, people].
+
+    Draws 2k and 2k + 1 are the two normals of one counter, so rows are filled two by two.
+    """
+    n_rows, n_people = values.shape
+    for b in prange((n_people + BLOCK - 1) // BLOCK):
+        first, end = b * BLOCK, min((b + 1) * BLOCK, n_people)
+        r = 0
+        while r < n_rows:
+            draw = first_draw + r
+            even = draw % 2 == 0
+            both = even and r + 1 < n_rows
+            for i in range(first, end):
+                if scale[r, i] > 0.0 or (both and scale[r + 1, i] > 0.0):
+                    cosine, sine = _normal_pair(key, i, day, draw // 2)
+                    values[r, i] += scale[r, i] * (cosine if even else sine)
+                    if both:
+                        values[r + 1, i] += scale[r + 1, i] * sine
+            r += 2 if both else 1
+
+
+@njit(cache=True)
+def _load_block(
+    exposures: Any, outcomes: Any, first: int, model: Any, leave: Any, stay: Any, ratio: Any
+) -> None:
+    """Fill the inputs of the chain for the people from `first` on; the tail is left untested."""
+    n_days, n_people = outcomes.shape
+    background, ratio_negative, ratio_positive = model[3], model[4], model[5]
+    width = min(BLOCK, n_people - first)
+    exposure = np.zeros(BLOCK)
+    for t in range(n_days):
+        for i in range(BLOCK):
+            ratio[t, i] = 1.0
+        for i in range(width):
+            outcome = outcomes[t, first + i]
+            if outcome >= 0:
+                ratio[t, i] = ratio_positive if outcome > 0 else ratio_negative
+            exposure[i] = exposures[t, first + i]
+        leave_probabilities(exposure, background, leave[t], stay[t])
+
+
+@njit(cache=True)
+def _forward(exposures: Any, outcomes: Any, first: int, model: Any) -> Any:
+    """Return (leave, stay, ratio) [days, block] and alpha [days, 4, block] of a block."""
+    n_days = outcomes.shape[0]
+    leave = np.empty((n_days, BLOCK))
+    stay = np.empty((n_days, BLOCK))
+    ratio = np.empty((n_days, BLOCK))
+    alpha = np.empty((n_days, N_STATES, BLOCK))
+    _load_block(exposures, outcomes, first, model, leave, stay, ratio)
+    forward_block(leave, stay, ratio, model[0], model[1], model[2], alpha)
+    return leave, stay, ratio, alpha
+
+
+@njit(cache=True)
+def _score(alpha: Any, exposed: Any, i: Any) -> Any:
+    """Return P(I) + exposed·P(E) of person i of a block, on the last day."""
+    last = alpha[alpha.shape[0] - 1]
+    total = last[0, i] + last[1, i] + last[2, i] + last[3, i]
+    return (last[2, i] + exposed * last[1, i]) / total
+
+
+@njit(cache=True, parallel=True)
+def last_day_scores(exposures: Any, outcomes: Any, model: Any, exposed: Any, scores: Any) -> None:
+    """Fill scores [people] with P(I) + exposed·P(E) on the last day, given exposures and tests.
+
+    `exposures` is float64 [days, people]; the last day changes nothing. The last day needs no
+    backward pass.
+    """
+    n_people = outcomes.shape[1]
+    for b in prange((n_people + BLOCK - 1) // BLOCK):
+        first = b * BLOCK
+        _, _, _, alpha = _forward(exposures, outcomes, first, model)
+        for i in range(min(BLOCK, n_people - first)):
+            scores[first + i] = _score(alpha, exposed, i)
+
+
+@njit(cache=True)
+def _derivatives(leave: Any, stay: Any, ratio: Any, alpha: Any, model: Any, exposed: Any) -> Any:
+    """Return (weights, lifts) [days, block] of a block.
+
+    With Z the likelihood of the tests and N that of the tests and the target, both affine in
+    exp(-x_t), lifts are ∂log Z/∂x_t and weights are ∂(N/Z)/∂x_t.
+    """
+    n_days, width = ratio.shape
+    g, h = model[1], model[2]
+    weights = np.zeros((n_days, width))
+    lifts = np.zeros((n_days, width))
+    target = np.zeros((N_STATES, width))
+    target[1] = exposed
+    target[2] = 1.0
+    total = np.ones((N_STATES, width))
+    score = np.empty(width)
+    for i in range(width):
+        score[i] = _score(alpha, exposed, i)
+    for t in range(n_days - 2, -1, -1):
+        for i in range(width):  # differences E - S on day t + 1
+            weights[t, i] = target[1, i] - target[0, i]
+            lifts[t, i] = total[1, i] - total[0, i]
+        backward_step(leave[t], stay[t], ratio[t + 1], g, h, target)
+        backward_step(leave[t], stay[t], ratio[t + 1], g, h, total)
+        S, E, I, R = alpha[t, 0], alpha[t, 1], alpha[t, 2], alpha[t, 3]
+        for i in range(width):
+            z = S[i] * total[0, i] + E[i] * total[1, i] + I[i] * total[2, i] + R[i] * total[3, i]
+            reach = S[i] * stay[t, i] / z
+            lifts[t, i] *= reach
+            weights[t, i] = weights[t, i] * reach - score[i] * lifts[t, i]
+        if t % _RESCALE_EVERY == 0:
+            for i in range(width):
+                scale = 1.0 / (total[0, i] + total[1, i] + total[2, i] + total[3, i])
+                for k in range(N_STATES):
+                    target[k, i] *= scale
+                    total[k, i] *= scale
+    return weights, lifts
+
+
+@njit(cache=True, parallel=True)
+def linear_forms(
+    exposures: Any, outcomes: Any, model: Any, exposed: Any, weights: Any, lifts: Any, scores: Any
+) -> None:
+    """Fill weights and lifts [days, people] and scores [people] at the given exposures.
+
+    weights are ∂F/∂x_t, lifts are ∂log P(tests)/∂x_t and are left out when `lifts` has no rows. One
+    forward pass and two backward passes.
+    """
+    n_days, n_people = outcomes.shape
+    for b in prange((n_people + BLOCK - 1) // BLOCK):
+        first = b * BLOCK
+        leave, stay, ratio, alpha = _forward(exposures, outcomes, first, model)
+        block_weights, block_lifts = _derivatives(leave, stay, ratio, alpha, model, exposed)
+        width = min(BLOCK, n_people - first)
+        for t in range(n_days):
+            for i in range(width):
+                weights[t, first + i] = block_weights[t, i]
+        for t in range(lifts.shape[0]):
+            for i in range(width):
+                lifts[t, first + i] = block_lifts[t, i]
+        for i in range(width):
+            scores[first + i] = _score(alpha, exposed, i)
+
+
+@njit(cache=True, parallel=True)
+def spend(
+    weights: Any,
+    counts: Any,
+    moved: Any,
+    squares: Any,
+    mu: Any,
+    budget: Any,
+    totals: Any,
+    largest: Any,
+) -> None:
+    """Fill totals = Σ w_t·moved_t and largest = max w_t [people], within each day's budget.
+
+    A day with r = √(budget² - squares)/mu left weighs at most r·largest; what it spends is added to
+    squares [days, people]. See `budget_filter.linear_statistic`.
+    """
+    n_days, n_people = weights.shape
+    for b in prange((n_people + BLOCK - 1) // BLOCK):
+        first = b * BLOCK
+        width = min(BLOCK, n_people - first)
+        left = np.empty((n_days, BLOCK))
+        top = np.zeros(BLOCK)
+        total = np.zeros(BLOCK)
+        for t in range(n_days):
+            for i in range(width):
+                rest = budget * budget - squares[t, first + i]
+                rest = math.sqrt(rest if rest > 0.0 else 0.0) / mu
+                left[t, i] = rest if counts[t, first + i] > 0 else 0.0
+                size = abs(weights[t, first + i]) * (rest if rest < 1.0 else 1.0)
+                size = size if counts[t, first + i] > 0 else 0.0
+                top[i] = size if size > top[i] else top[i]
+        price = np.empty(BLOCK)
+        for i in range(BLOCK):
+            price[i] = mu / top[i] if top[i] > 0.0 else 0.0
+        for t in range(n_days):
+            for i in range(width):
+                weight = weights[t, first + i]
+                most = left[t, i] * top[i]
+                weight = weight if weight < most else most
+                weight = weight if weight > -most else -most
+                total[i] += weight * moved[t, first + i]
+                squares[t, first + i] += weight * price[i] * (weight * price[i])
+        for i in range(width):
+            largest[first + i] = top[i]
+            totals[first + i] = total[i]
+
+
+@njit(cache=True, parallel=True)
+def evidence_ratios(outcomes: Any, counts: Any, model: Any, powers: Any, ratios: Any) -> None:
+    """Fill ratios [people] with the largest P(tests from a day on | E) / P(same | S).
+
+    The denominator is the least over all messages that the counts of contacts allow; `powers` are
+    those of 1 - c, up to the largest count.
+    """
+    p0, g, h, _, ratio_negative, ratio_positive = model
+    n_days, n_people = outcomes.shape
+    for i in prange(n_people):
+        S, E, I, R = 1.0, 1.0, 1.0, 1.0
+        worst = 0.0
+        for t in range(n_days - 1, 0, -1):
+            # From day t + 1 to day t: first the step, then the test of the day.
+            if t < n_days - 1:
+                high = 1.0 - p0
+                low = high * powers[counts[t, i]]
+                S = min(high * S + (1.0 - high) * E, low * S + (1.0 - low) * E)
+                E, I = (1.0 - g) * E + g * I, (1.0 - h) * I + h * R
+            if outcomes[t, i] >= 0:
+                I *= ratio_positive if outcomes[t, i] > 0 else ratio_negative
+            worst = max(worst, E / S)
+            scale = 1.0 / (S + E + I + R)
+            S, E, I, R = S * scale, E * scale, I * scale, R * scale
+        ratios[i] = worst

@@ -1,0 +1,166 @@
+"""The Gaussian mechanism in closed form: noise for a target, and what a noise is worth.
+
+Adding N(0, σ²) to a statistic of sensitivity Δ is (ε, δ)-differentially private exactly when
+
+    δ ≥ Φ(μ/2 - ε/μ) - exp(ε)·Φ(-μ/2 - ε/μ),   μ = Δ/σ
+
+(Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy", Theorem 8; their
+Algorithm 1 solves it for σ). The same μ is the parameter of Gaussian differential privacy (Dong,
+Roth and Su 2022), under which releases compose as μ² = Σ μᵢ². The classical formula
+σ = Δ·√(2 log(1.25/δ))/ε is never used: it wastes noise below ε = 1 and protects too little above.
+
+Reading the formula by Mills' ratio, φ(a)·[M(-a) - M(-b)] with a = μ/2 - ε/μ and b = -μ/2 - ε/μ,
+keeps its relative precision for every ε and never forms exp(ε).
+"""
+
+import math
+
+from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr
+
+from dnatrace.errors import InputError
+
+_HALF_PI_ROOT = math.sqrt(math.pi / 2.0)
+_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+_MARGIN = 1e-9  # relative, far above the rounding of the formula, far below any use of the noise
+
+
+def require_budget(epsilon: float, delta: float) -> None:
+    """Raise unless ε is a positive number and δ lies strictly between 0 and 1."""
+    if not 0.0 < epsilon < math.inf:  # also catches NaN
+        raise InputError(f"epsilon must be a positive number, not {epsilon}")
+    require_delta(delta)
+
+
+def require_delta(delta: float) -> None:
+    """Raise unless δ lies strictly between 0 and 1."""
+    if not 0.0 < delta < 1.0:
+        raise InputError(f"delta must lie strictly between 0 and 1, not {delta}")
+
+
+def delta_of_mu(mu: float, epsilon: float) -> float:
+    """Return the least δ at which μ-Gaussian privacy is (ε, δ)-private.
+
+    Reference: Balle and Wang 2018, equation 6; Dong, Roth and Su 2022, Corollary 1.
+    Edge cases: μ = 0 costs nothing, μ = ∞ protects nothing; ε = 0 gives the total variation.
+    """
+    if mu <= 0.0:
+        return 0.0
+    if math.isinf(mu):
+        return 1.0
+    a = mu / 2.0 - epsilon / mu
+    b = -mu / 2.0 - epsilon / mu
+    density = _DENSITY * math.exp(-a * a / 2.0)
+    tail = density * _HALF_PI_ROOT * float(erfcx(-b / math.sqrt(2.0)))
+    if a > 0.0:
+        return max(0.0, float(ndtr(a)) - tail)
+    return max(0.0, density * _HALF_PI_ROOT * float(erfcx(-a / math.sqrt(2.0))) - tail)
+
+
+def mu_of_budget(epsilon: float, delta: float) -> float:
+    """Return the largest μ that is (ε, δ)-private; σ = Δ/μ is the noise that suffices.
+
+    Guarantee: `delta_of_mu` of the result, with a margin for its own rounding, is at most δ; the
+    result is re-checked and lowered until that holds, so there is never less noise than needed.
+    Reference: Balle and Wang 2018, Algorithm 1.
+    """
+    require_budget(epsilon, delta)
+    low, high = _bracket_mu(epsilon, delta)
+    root = brentq(
+        lambda log_mu: _log_ratio(delta_of_mu(math.exp(log_mu), epsilon), delta),
+        math.log(low),
+        math.log(high),
+        xtol=1e-13,
+        rtol=1e-14,
+    )
+    mu = math.exp(root)
+    while delta_of_mu(mu, epsilon) * (1.0 + _MARGIN) > delta:
+        mu *= 1.0 - _MARGIN / 8.0
+    return mu
+
+
+def epsilon_of_mu(mu: float, delta: float) -> float:
+    """Return the least ε at which μ-Gaussian privacy is (ε, δ)-private, rounded up.
+
+    Guarantee: `delta_of_mu(mu, ε)`, with a margin for its rounding, is at most δ.
+    Edge cases: 0 when δ alone covers the total variation, infinite for μ = ∞.
+    """
+    require_delta(delta)
+    if math.isinf(mu):
+        return math.inf
+    if delta_of_mu(mu, 0.0) * (1.0 + _MARGIN) <= delta:
+        return 0.0
+    high = mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta)) + 1e-12
+    epsilon = float(
+        brentq(lambda e: _log_ratio(delta_of_mu(mu, e), delta), 0.0, high, xtol=1e-15, rtol=1e-14)
+    )
+    while delta_of_mu(mu, epsilon) * (1.0 + _MARGIN) > delta:
+        epsilon = epsilon * (1.0 + _MARGIN / 8.0) + 1e-16
+    return epsilon
+
+
+def gaussian_sigma(*, epsilon: float, delta: float, sensitivity: float) -> float:
+    """Return the standard deviation of Gaussian noise that gives (ε, δ).
+
+    Guarantee: adding it to a statistic that moves by at most `sensitivity` between neighbours is
+    (ε, δ)-private; never less than needed, at most 1e-6 more.
+    Reference: Balle and Wang 2018, Algorithm 1.
+    Edge cases: sensitivity 0 needs no noise.
+    """
+    _require_sensitivity(sensitivity)
+    return sensitivity / mu_of_budget(epsilon, delta)
+
+
+def gaussian_epsilon(*, sigma: float, delta: float, sensitivity: float) -> float:
+    """Return the ε that Gaussian noise of standard deviation `sigma` gives at δ; the inverse.
+
+    Edge cases: no noise on a statistic that moves is infinite.
+    """
+    return epsilon_of_mu(_mu(sigma, sensitivity), delta)
+
+
+def gaussian_delta(*, sigma: float, epsilon: float, sensitivity: float) -> float:
+    """Return the δ that Gaussian noise of standard deviation `sigma` gives at ε ≥ 0."""
+    if not 0.0 <= epsilon < math.inf:
+        raise InputError(f"epsilon must be a number of at least 0, not {epsilon}")
+    return delta_of_mu(_mu(sigma, sensitivity), epsilon)
+
+
+def renyi_multiplier(epsilon: float, delta: float) -> float:
+    """Return σ/Δ by the Rényi route of the published per-day method; more noise than needed.
+
+    Rényi privacy α/(2σ²) of every order, converted by ε = α/(2σ²) + log(1/δ)/(α - 1) at the best
+    α, is 1/(2σ²) + √(2 log(1/δ))/σ = ε (Mironov 2017, Proposition 3 and Corollary 3).
+    """
+    require_budget(epsilon, delta)
+    slope = math.sqrt(2.0 * math.log(1.0 / delta))
+    return (slope + math.sqrt(slope * slope + 2.0 * epsilon)) / (2.0 * epsilon)
+
+
+def _mu(sigma: float, sensitivity: float) -> float:
+    _require_sensitivity(sensitivity)
+    if not sigma >= 0.0:
+        raise InputError(f"sigma must be at least 0, not {sigma}")
+    if sensitivity == 0.0:
+        return 0.0
+    return sensitivity / sigma if sigma > 0.0 else math.inf
+
+
+def _require_sensitivity(sensitivity: float) -> None:
+    if not 0.0 <= sensitivity < math.inf:
+        raise InputError(f"sensitivity must be a number of at least 0, not {sensitivity}")
+
+
+def _log_ratio(value: float, target: float) -> float:
+    return math.log(max(value, 1e-300)) - math.log(target)
+
+
+def _bracket_mu(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return values of μ on both sides of the target."""
+    low = 1.0 / renyi_multiplier(epsilon, delta)  # sound, so δ is not exceeded
+    while delta_of_mu(low, epsilon) > delta:  # not reached except by rounding
+        low /= 2.0
+    high = 2.0 * low
+    while delta_of_mu(high, epsilon) <= delta:
+        high *= 2.0
+    return low, high

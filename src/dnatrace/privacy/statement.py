@@ -1,0 +1,136 @@
+"""The guarantee of a run in words that a privacy officer can check."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnatrace.privacy.accounting import (
+    PAIR_DAYS,
+    GaussianEvent,
+    Ledger,
+    Target,
+    Unit,
+    UnprotectedEvent,
+    UnprovenEvent,
+)
+
+DISCLAIMER = "Research software, not a medical device."
+ADVERSARY = (
+    "the person who receives the score, and whoever reads their phone. They know their own tests, "
+    "on which days they met how many contacts, the model and its parameters."
+)
+PROTECTED = (
+    "the value of an incoming message: how likely a contact was infected on the day they met. "
+    "Two windows are neighbours when one message has another value; how many contacts "
+    "there were, and on which days, is public."
+)
+NOT_PROTECTED = (
+    "who met whom, a contact's withdrawal, who is tested, the choice of the highest scores for "
+    "testing (which assumes a private selection), radio signals, and the inference before the "
+    "release, which is assumed to run encrypted or in an enclave. The guarantee covers the last "
+    "update; echoes of a person's own state through earlier rounds are part of the message."
+)
+ACCOUNTANT = (
+    "Gaussian differential privacy: every release is a Gaussian mechanism, calibrated exactly "
+    "(Balle and Wang 2018); releases compose as the root of the sum of squares."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """What a statement says beyond the ledger.
+
+    Attributes:
+        method: name of the method.
+        release: name of its release.
+        noise: name of the noise back end.
+        training: where training data came from; None when nothing was trained.
+        audit: result and date of the last audit; None when there was none.
+    """
+
+    method: str
+    release: str
+    noise: str
+    training: str | None = None
+    audit: str | None = None
+
+
+def statement(
+    ledger: Ledger,
+    provenance: Provenance,
+    *,
+    target: Target | None,
+    deltas: Sequence[float] = (1e-3, 1e-5, 1e-6),
+) -> str:
+    """Return the guarantee of a run, one paragraph a question.
+
+    Guarantee: every number is computed from the events of the ledger. A method without protection,
+    or whose stated sensitivity fails, is called so in the first line.
+    """
+    delta = target.delta if target is not None else deltas[0]
+    paragraphs = [
+        f"Method: {provenance.method}, release {provenance.release}. {_verdict(ledger, target)}",
+        f"Adversary: {ADVERSARY}",
+        f"Protected: {PROTECTED}",
+        *_costs(ledger, delta, deltas),
+        f"Mechanism: {_mechanism(ledger)}",
+        f"Accountant: {ACCOUNTANT}",
+        f"Noise: {provenance.noise}.",
+        f"Not protected: {NOT_PROTECTED}",
+        f"Training data: {provenance.training or 'nothing was trained for this method.'}",
+        f"Last audit: {provenance.audit or 'none for this run.'}",
+        DISCLAIMER,
+    ]
+    return "\n\n".join(paragraphs)
+
+
+def _verdict(ledger: Ledger, target: Target | None) -> str:
+    if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
+        return "NOT PRIVATE: scores show messages as they are."
+    if not ledger.sound:
+        return (
+            "NOT SOUND: the noise was made for a sensitivity that does not hold for people with "
+            "tests of their own."
+        )
+    if target is None or ledger.mu(Unit.RELEASE) == 0.0:
+        return "The scores depend on public facts alone."
+    return (
+        f"The scores are differentially private: ε = {target.epsilon:g} at δ = {target.delta:g} "
+        f"per {target.unit}, proved for every history of own tests."
+    )
+
+
+def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
+    lines = []
+    for d in sorted({delta, *deltas}, reverse=True):
+        release, contact, pair = (
+            _number(ledger.epsilon(unit, d)) for unit in (Unit.RELEASE, Unit.CONTACT, Unit.PAIR)
+        )
+        lines.append(
+            f"Cost at δ = {d:g}: ε = {release} for one release to one person; {contact} for one "
+            f"contact over all releases it reaches; {pair} for a pair that meets once a day on "
+            f"{PAIR_DAYS} days."
+        )
+    true = ledger.true_epsilon(delta)
+    if true is not None:
+        lines.append(
+            f"Stated by the method: ε = {_number(ledger.nominal_epsilon(delta))} a release at "
+            f"δ = {delta:g}. True: {_number(true['median'])} for the median person-day, "
+            f"{_number(true['worst'])} for the worst one found, at most {_number(true['bound'])}."
+        )
+    return lines
+
+
+def _mechanism(ledger: Ledger) -> str:
+    noised = [e for e in ledger.events if isinstance(e, GaussianEvent | UnprovenEvent)]
+    if not noised:
+        return "no noise was added."
+    names = sorted({event.mechanism for event in noised})
+    budgets = {e.budget for e in noised if isinstance(e, GaussianEvent) and e.budget is not None}
+    text = f"Gaussian noise on the {'; '.join(names)}, {len(noised)} releases."
+    if budgets:
+        text += " A budget for every contact was fixed beforehand and is enforced by a filter."
+    return text
+
+
+def _number(epsilon: float) -> str:
+    return f"{epsilon:.3g}" if epsilon < float("inf") else "unbounded"
