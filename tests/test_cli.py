@@ -164,3 +164,103 @@ def test_bad_runs_are_one_line_and_exit_2(files, arguments, message):
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert sorted(files.iterdir()) == before
+
+
+def test_calibrate():
+    answer = json.loads(run("privacy", "calibrate", "--sensitivity", "0.02", "--json").stdout)
+    assert answer["sigma"] == pytest.approx(0.02 * 2.574657, rel=1e-6)
+    assert set(answer) == {"sigma", "epsilon", "delta", "sensitivity"}
+
+
+def test_audit_catches_the_published_release_and_passes_the_sound_one():
+    options = ["--own-tests", "positive", "--draws", "100000", "--json", "-q"]
+    flawed = run("audit", "--method", "dpfn-s", "--release", "as_published", *options)
+    assert flawed.returncode == 1
+    answer = json.loads(flawed.stdout)
+    assert answer["empirical_epsilon_lower_bound"] > 4 > answer["claimed_epsilon"]
+    assert answer["passed"] is False
+    sound = run("audit", "--method", "dpfn-s", "--release", "linear", *options)
+    assert sound.returncode == 0
+    answer = json.loads(sound.stdout)
+    assert 0.5 < answer["empirical_epsilon_lower_bound"] <= answer["claimed_epsilon"]
+    assert (answer["method"], answer["release"], answer["own_tests"]) == (
+        "dpfn-s",
+        "linear",
+        "positive",
+    )
+
+
+def test_attack_tells_and_draws(tmp_path):
+    done = run("attack", "--draws", "5000", "--co-attackers", "2", "--out", "a.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3 attackers who meet only the victim once" in done.stdout
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_statement_and_ledger_of_a_run(tmp_path):
+    arguments = [*QUICK, "--method", "dpfn-s", "--out", "store", "-q"]
+    assert run(*arguments, cwd=tmp_path).returncode == 0
+    (stored,) = (tmp_path / "store").iterdir()
+    statement = run("privacy", "statement", stored).stdout
+    assert "ε = 1 at δ = 0.001 per release" in statement
+    assert "release linear" in statement
+    assert "not a medical device" in statement
+    ledger = json.loads(run("privacy", "ledger", stored, "--json").stdout)
+    assert ledger["spent"]["per_release_epsilon"] == pytest.approx(1.0)
+    assert len(ledger["releases"]) == 6
+    assert "every cost is proved" in run("privacy", "ledger", stored).stdout
+    summary = json.loads((stored / "summary.json").read_text())
+    assert summary["privacy"]["sound"] is True
+    assert summary["privacy"]["per_contact_epsilon"] > 1
+
+
+@pytest.mark.parametrize(
+    ("method", "release"),
+    [
+        ("traditional", "gaussian"),
+        ("traditional", "exact"),
+        ("per-message", "frozen"),
+        ("per-message", "as_published"),
+        ("dpfn", "frozen"),
+        ("dpfn", "correlated"),
+        ("dpfn", "as_published"),
+        ("dpfn", "analytic"),
+        ("dpfn-s", "linear"),
+        ("dpfn-s", "restart"),
+        ("dpfn-s", "as_published"),
+    ],
+)
+def test_every_release_runs(method, release):
+    done = run(*QUICK, "--method", method, "--release", release, "--json", "-q")
+    assert done.returncode == 0, done.stderr
+    privacy = json.loads(done.stdout)["privacy"]
+    unsound = {("traditional", "exact"), ("dpfn-s", "as_published")}
+    assert privacy["sound"] is ((method, release) not in unsound)
+    assert (privacy["per_contact_epsilon"] is None) == (release == "exact")
+    if (method, release) == ("dpfn-s", "as_published"):
+        assert privacy["true_epsilon"]["worst"] > 5 * privacy["nominal_epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["privacy", "calibrate", "--epsilon", "0"], "epsilon"),
+        (["privacy", "calibrate", "--epsilon", "nan"], "epsilon"),
+        (["privacy", "calibrate", "--delta", "1"], "delta"),
+        (["privacy", "ledger", "."], "is not a stored run"),
+        (["audit", "--method", "fn"], "method 'fn' claims no privacy"),
+        (["audit", "--release", "magic"], "magic"),
+        (["audit", "--own-tests", "maybe"], "maybe"),
+        (["audit", "--gamma", "1.5"], "method.gamma"),
+        (["audit", "--draws", "5"], "draws"),
+        (["attack", "--out", "a.txt"], "a.txt: the name must end"),
+        (["attack", "--days", "99"], "days must be at most"),
+        (["run", "--method", "fn", "--release", "linear"], "method 'fn' has no release 'linear'"),
+    ],
+)
+def test_bad_privacy_input_is_one_line_and_exit_2(tmp_path, arguments, message):
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,6 @@
 """The order of methods that promise no privacy: `python verification/ordering.py`.
 
-Runs `none`, `random`, `public-only`, `fn` and `oracle` on the same seeds of the built-in city (10,000
+Runs `none`, `random`, `public-only`, `fn` and `oracle` on the same seeds of the city (10,000
 people, 100 days, 8 % tests a day) and prints the peak of infected people with 90 % Student-t
 intervals of the mean. Exits 1 when the expected order does not show beyond those intervals.
 

@@ -44,9 +44,10 @@ def print_table(title: str, rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for column in rows[0] if rows else ():
         table.add_column(column, justify="right")
     for row in rows:
         table.add_row(*(f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()))
+    print(title)
     Console().print(table)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Noise for a target; the guarantee in words; what was spent.")
 
-Preset = Annotated[str, typer.Option(help="Named configuration to start from.")]
+Preset = Annotated[
+    str | None,
+    typer.Option(help="Configuration to start from (standard; paper for as_published)."),
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="section.key=value; may be repeated.")
 ]
@@ -26,10 +29,12 @@ Score = Annotated[str | None, typer.Option(help="infected or exposed-or-infected
 UnitOf = Annotated[str | None, typer.Option("--unit", help="ε per release, contact or pair.")]
 
 
-def _configuration(preset: str, settings: list[str] | None, **overrides: Any) -> "RunConfig":
+def _configuration(preset: str | None, settings: list[str] | None, **overrides: Any) -> "RunConfig":
+    """Return what to examine; a published release is examined as it was published."""
     from dnatrace.experiments.config import load_config
 
-    return load_config(preset=preset, settings=settings or (), overrides=overrides)
+    usual = "paper" if overrides.get("release") == "as_published" else "standard"
+    return load_config(preset=preset or usual, settings=settings or (), overrides=overrides)
 
 
 @app.command()
@@ -59,7 +64,7 @@ def calibrate(
 @app.command()
 def statement(
     run: Annotated[Path | None, typer.Argument(help="A stored run; absent: a small one.")] = None,
-    preset: Preset = "standard",
+    preset: Preset = None,
     setting: Settings = None,
     method: Method = None,
     release: Release = None,
@@ -134,7 +139,7 @@ def _texts(row: dict[str, Any]) -> dict[str, str]:
 
 
 def audit(
-    preset: Preset = "standard",
+    preset: Preset = None,
     setting: Settings = None,
     method: Method = None,
     release: Release = None,
@@ -214,7 +219,7 @@ def audit(
 
 
 def attack(
-    preset: Preset = "standard",
+    preset: Preset = None,
     setting: Settings = None,
     method: Method = None,
     release: Release = None,

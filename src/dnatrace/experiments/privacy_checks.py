@@ -9,7 +9,7 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.experiments.config import RunConfig
 from dnatrace.experiments.runs import loop_rules, method_options
 from dnatrace.methods.base import DayFacts, Method, Needs
-from dnatrace.methods.catalogue import build_method
+from dnatrace.methods.catalogue import build_method, release_of
 from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Unit, UnprovenEvent
 from dnatrace.privacy.attack import AttackResult
@@ -92,6 +92,8 @@ def claimed_epsilon(config: RunConfig, scene: Scene) -> float | None:
 
     A method whose stated sensitivity fails is held to what it states. None without a claim.
     """
+    if release_of(config.method.name, config.method.release) is None:
+        return None  # no message is used, or all are shown
     method = _Overheard(method_maker(config)(0))
     Rehearsal(scene, lambda _: method)(1, 2)
     stated = Ledger()
@@ -142,6 +144,8 @@ def attack(
 ) -> AttackResult:
     """Return how often the paper's adversary, with some co-attackers, guesses right."""
     require_at_least("co-attackers", co_attackers, 0)
+    if release_of(config.method.name, config.method.release) is None:
+        raise InputError(f"method '{config.method.name}' adds no noise: nothing to attack")
     scene = scene_of(config, attackers=co_attackers + 1, days=days)
     alone = co_attackers == 0 and days == 1
     return play_attack(

@@ -1,0 +1,176 @@
+"""Audit every private release at full size: python -m verification.privacy [--draws 1000000].
+
+Prints a table and exits with 1 when a sound release exceeds its claim, when a planted mistake is
+not caught, or when an audit takes more than a minute.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dnatrace.methods.base import Method
+from dnatrace.methods.dpfn import Dpfn, DpfnRelease
+from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
+from dnatrace.methods.per_message import PerMessage, PerMessageRelease
+from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene
+from dnatrace.methods.traditional import Traditional
+from dnatrace.privacy.accounting import Target, Unit
+from dnatrace.privacy.audit import audit
+from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
+from dnatrace.privacy.noise import FastNoise, SecureNoise
+from dnatrace.seir import SeirParameters
+
+DELTA = 1e-3
+PARAMETERS = SeirParameters(p1=0.05)  # with gamma = 0.7: p1·gamma = .035
+SECONDS_ALLOWED = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class WeakNoise(FastNoise):
+    """Two thirds of the noise that was asked for."""
+
+    def perturb(self, values: Any, sensitivity: Any, *, multiplier: float, **key: Any) -> Any:
+        """Add too little."""
+        return FastNoise.perturb(self, values, sensitivity, multiplier=multiplier * 2 / 3, **key)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNoise(FastNoise):
+    """The draw of the first day, added again to re-estimated values."""
+
+    def perturb(self, values: Any, sensitivity: Any, *, day: int, **key: Any) -> Any:
+        """Forget the day."""
+        return FastNoise.perturb(self, values, sensitivity, day=0, **key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One audit and what it must show."""
+
+    name: str
+    make: Callable[[int], Method]
+    claimed: float
+    caught: bool = False  # a planted mistake or a known flaw: the bound must exceed the claim
+    at_least: float = 0.0
+    tests: OwnTests = OwnTests.NONE
+    releases: int = 1
+    later_message: float | None = None
+    met_on: tuple[int, ...] = (11,)
+    delta: float = DELTA
+
+
+def _maker(kind: Any, noise: Any = FastNoise, **settings: Any) -> Callable[[int], Method]:
+    gamma = {} if kind is Traditional else {"gamma": 0.7}
+    settings = {"target": Target(epsilon=1.0)} | gamma | settings
+    return lambda seed: kind(noise=noise(seed=seed), **settings)
+
+
+def _variants() -> list[tuple[str, Any, dict[str, Any]]]:
+    variants: list[tuple[str, Any, dict[str, Any]]] = [("traditional", Traditional, {})]
+    for name, kind, releases in (
+        ("per-message", PerMessage, PerMessageRelease),
+        ("dpfn", Dpfn, DpfnRelease),
+        ("dpfn-s", DpfnS, DpfnSRelease),
+    ):
+        variants += [(f"{name} {r}", kind, {"release_kind": r}) for r in releases]
+    return variants
+
+
+def _sound_cases() -> list[Case]:
+    cases = []
+    for name, kind, settings in _variants():
+        flawed = settings.get("release_kind") is DpfnSRelease.AS_PUBLISHED
+        make = _maker(kind, **settings)
+        for tests in (OwnTests.NONE,) if flawed else OwnTests:
+            cases += [
+                Case(
+                    name=f"{name}, tests {tests}, met {13 - day} days ago",
+                    make=make,
+                    claimed=1.0,
+                    tests=tests,
+                    met_on=(day,),
+                )
+                for day in (11, 12)
+            ]
+        if not flawed:
+            make = _maker(kind, target=Target(epsilon=1.0, unit=Unit.CONTACT), **settings)
+            several = f"{name}, three releases, per contact"
+            cases.append(Case(name=several, make=make, claimed=1.0, releases=3))
+    return cases
+
+
+def _controls() -> list[Case]:
+    published = _maker(DpfnS, release_kind=DpfnSRelease.AS_PUBLISHED)
+    two = epsilon_of_mu(np.sqrt(2) * mu_of_budget(1.0, DELTA), DELTA)
+    stored = {"claimed": two, "releases": 2, "later_message": 0.1, "met_on": (8,)}
+    loose = _maker(DpfnS, target=Target(epsilon=1.0, delta=0.05))
+    flaw = {"make": published, "claimed": 1.0, "caught": True}
+    return [
+        Case(name="dpfn-s as_published, positive", at_least=8.0, tests=OwnTests.POSITIVE, **flaw),
+        Case(
+            name="dpfn-s as_published, negative-positive",
+            at_least=8.0,
+            tests=OwnTests.NEGATIVE_POSITIVE,
+            **flaw,
+        ),
+        Case(name="noise × 2/3", make=_maker(DpfnS, WeakNoise), claimed=1.0, caught=True),
+        Case(name="two releases, fresh draws", make=_maker(DpfnS), **stored),
+        Case(
+            name="two releases, stored draw", make=_maker(DpfnS, StoredNoise), caught=True, **stored
+        ),
+        Case(name="calibrated for δ = .05", make=loose, claimed=1.0, delta=0.05),
+        Case(name="the same called δ = .001", make=loose, claimed=1.0, caught=True),
+    ]
+
+
+def _run(case: Case, draws: int) -> bool:
+    own = case.tests.outcomes(14) + (-1,) * (case.releases - 1)
+    scene = Scene(
+        own_tests=own,
+        met_on=case.met_on,
+        releases=case.releases,
+        later_message=case.later_message,
+        parameters=PARAMETERS,
+    )
+    start = time.perf_counter()
+    sample = Rehearsal(scene, case.make)
+    result = audit(sample, claimed_epsilon=case.claimed, delta=case.delta, draws=draws)
+    seconds = time.perf_counter() - start
+    good = result.passed is not case.caught and result.lower_bound >= case.at_least
+    good &= seconds <= SECONDS_ALLOWED
+    wanted = "caught" if case.caught else "below"
+    print(
+        f"{case.name:62} claim {case.claimed:6.3f}  bound {result.lower_bound:6.3f}  "
+        f"{wanted:6} {'ok' if good else 'FAILED':6} {seconds:5.1f} s",
+        flush=True,
+    )
+    return good
+
+
+def _print_secure_cost() -> None:
+    n = 10_000
+    spread = np.linspace(0.5, 1.0, n) * 0.02
+    start = time.perf_counter()
+    SecureNoise().perturb(np.zeros(n), spread, multiplier=2.5, purpose="cost", day=0)
+    seconds = time.perf_counter() - start
+    print(f"secure noise: {1e6 * seconds / n:.0f} µs a draw, {seconds:.2f} s for 10,000 scores")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=1_000_000)
+    draws = parser.parse_args().draws
+    print(f"{draws:,} draws of each window, confidence 99 %, δ = {DELTA:g}, p1·γ = .035")
+    good = [_run(case, draws) for case in (*_sound_cases(), *_controls())]
+    _print_secure_cost()
+    print(f"{sum(good)} of {len(good)} as they must be")
+    sys.exit(0 if all(good) else 1)
+
+
+if __name__ == "__main__":
+    main()
