@@ -98,6 +98,17 @@ def test_beliefs_sum_to_one_and_order_does_not_matter(case, parameters, errors):
     np.testing.assert_array_equal(infer(reversed_case, **model), beliefs)
 
 
+@given(strategies.cases(), strategies.seir_parameters(), strategies.errors_of_tests())
+def test_the_last_day_alone_is_the_last_day(case, parameters, errors):
+    model = {"parameters": parameters, "test_errors": errors}
+    window = dt.ContactWindow.from_rows(case.contacts, n_people=case.n_people, n_days=case.n_days)
+    log = dt.TestLog.from_rows(case.tests, n_people=case.n_people, n_days=case.n_days)
+    heard = fn.converse(window, log.outcomes, **model)
+    last = fn.last_day_beliefs(heard, log.outcomes, **model)
+    whole = fn.beliefs(heard, log.outcomes, **model).values
+    np.testing.assert_allclose(last, whole[:, -1], atol=1e-6)
+
+
 def test_threads_give_identical_bits(threads):
     case = strategies.random_case(3, 3001, 14, 6)
     threads(1)

@@ -1,8 +1,8 @@
 """Every private method at several ε: `python verification/private_methods.py --out FILE.md`.
 
-The built-in city, 10,000 people, 100 days, 8 % tests a day, preset `standard`. Every method runs at
-γ = 0.7, the largest value in use, and at its own best γ, chosen by the mean peak on validation seeds
-that are not used again. `fn` (no privacy) and `public-only` (no messages) bound what can be reached.
+The city, 10,000 people, 100 days, 8 % tests a day, preset `standard`. Every method runs at γ = 0.7,
+the largest value in use, and at its own best γ, chosen by the mean peak on validation seeds that
+are not used again. `fn` (no privacy) and `public-only` (no messages) bound what can be reached.
 Reported: peak of infected people in ‰, mean ± half of the 90 % Student-t interval, and median.
 
 Finished parts are kept beside the table (FILE.json), so that an interrupted call goes on where it
