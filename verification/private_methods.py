@@ -20,15 +20,15 @@ from dnatrace.experiments.config import RunConfig, load_config
 from dnatrace.files import replacing
 
 METHODS = (
-    ("traditional", "gaussian"),
-    ("per-message", "frozen"),
-    ("per-message", "as_published"),
+    ("dpfn-s", "linear"),
+    ("dpfn-s", "as_published"),
     ("dpfn", "frozen"),
+    ("per-message", "frozen"),
+    ("traditional", "gaussian"),
+    ("dpfn-s", "restart"),
     ("dpfn", "correlated"),
     ("dpfn", "as_published"),
-    ("dpfn-s", "linear"),
-    ("dpfn-s", "restart"),
-    ("dpfn-s", "as_published"),
+    ("per-message", "as_published"),
 )
 WITHOUT_CLIP = {"traditional"}  # no message, so nothing to clip
 EPSILONS = (0.1, 0.2, 1.0, 10.0)
@@ -152,8 +152,8 @@ def main() -> None:
     if "bounds" not in results:
         names = ("none", "random", "public-only", "fn", "oracle")
         keep("bounds", peaks({name: configuration(name, None) for name in names}, test))
-    for epsilon in (1.0, *(e for e in EPSILONS if e != 1.0)):
-        for method, release in METHODS:
+    for method, release in METHODS:
+        for epsilon in EPSILONS:
             key = f"{method}/{release}/{epsilon}"
             if key not in results:
                 keep(key, measure(method, release, epsilon, validation, test))

@@ -14,6 +14,7 @@ from dnatrace._version import __version__ as __version__
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
+    from dnatrace import privacy as privacy
     from dnatrace.errors import InputError as InputError
     from dnatrace.experiments.comparison import compare as compare
     from dnatrace.experiments.config import RunConfig as RunConfig
@@ -48,10 +49,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "privacy":
+        return import_module("dnatrace.privacy")
     if name not in _HOMES:
         raise AttributeError(f"module 'dnatrace' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__"])
+    return sorted([*_HOMES, "__version__", "privacy"])

@@ -218,10 +218,9 @@ class _Restart:
         return None
 
     def release(self, method: DpfnS, facts: DayFacts, state: None) -> tuple[Released, None]:
-        window = max(method.window_days, len(facts.window))
         bound = np.array(
             sensitivity.two_sided_decay(
-                facts.parameters, window=window, with_exposed=method.with_exposed
+                facts.parameters, window=method.window_days, with_exposed=method.with_exposed
             )
         )
         top = float(bound.max())
@@ -295,6 +294,7 @@ def _unproven_event(method: DpfnS, facts: DayFacts, mechanism: GaussianMechanism
         test_errors=facts.test_errors,
         gamma=method.gamma,
     )
+    bound[~counts.any(axis=0)] = 0.0  # nobody met, no message
     stated = c if c > 0.0 else 1.0
     ratios, people = np.unique(np.ceil(100.0 * attained / stated) / 100.0, return_counts=True)
     return UnprovenEvent(

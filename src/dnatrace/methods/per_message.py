@@ -87,6 +87,7 @@ class PerMessage:
             lifetime=lifetime,
             noise=self.noise,
             purpose=_PURPOSE,
+            same_for_all=True,
         )
 
     def scores(self, facts: DayFacts, noisy: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,19 +5,23 @@ perhaps others, on given days. The copies share nothing, so one call of `Method.
 many independent draws as there are copies.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.methods.base import DayFacts, Method
+from dnatrace.privacy.accounting import Event, GaussianEvent, PublicEvent
 from dnatrace.records import NOT_TESTED, ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
 _COPIES = 32_768  # scenes in one population
+_WINDOW_DAYS = 14
 
 
 class OwnTests(StrEnum):
@@ -48,7 +52,8 @@ class Scene:
     Attributes:
         own_tests: results of the attackers' tests by day, for window_days + releases - 1 days.
         met_on: days on which every attacker meets the victim once.
-        message: what an infectious victim says; a healthy one says 0.
+        message: what an infectious victim says; a healthy one says 0. An infectious victim has
+            also tested positive, which is the message of `traditional`.
         later_message: the same re-estimated, in all releases but the first; None for no change.
         others: other contacts of each attacker on every day, who say 0.
         attackers: people who meet the same victim.
@@ -65,7 +70,7 @@ class Scene:
     others: int = 0
     attackers: int = 1
     releases: int = 1
-    window_days: int = 14
+    window_days: int = _WINDOW_DAYS
     parameters: SeirParameters = field(default_factory=SeirParameters)
     test_errors: TestErrors = field(default_factory=TestErrors)
 
@@ -81,6 +86,38 @@ class Scene:
         return self.window_days + self.releases - 1
 
 
+def audit_scenes(own_tests: OwnTests, *, releases: int = 1, **settings: Any) -> tuple[Scene, Scene]:
+    """Return the two scenes of an audit: the victim was met two days ago, or yesterday.
+
+    The first is where own tests weigh messages most; the second is where a release that leaves out
+    messages from before a test still listens. `settings` are fields of `Scene`.
+    """
+    n_days = settings.get("window_days", _WINDOW_DAYS)
+    outcomes = own_tests.outcomes(n_days) + (NOT_TESTED,) * (releases - 1)
+    two_days_ago, yesterday = (
+        Scene(own_tests=outcomes, met_on=(n_days - 1 - age,), releases=releases, **settings)
+        for age in (2, 1)
+    )
+    return two_days_ago, yesterday
+
+
+def attack_scene(*, co_attackers: int = 1, days: int = 1, **settings: Any) -> Scene:
+    """Return the scene of the paper's adversary, who meets only the victim.
+
+    They meet on the last `days` days that already show in P(I). `settings` are fields of `Scene`.
+    """
+    n_days = settings.get("window_days", _WINDOW_DAYS)
+    require_at_least("days", days, 1)
+    if days > n_days - 2:
+        raise InputError(f"a window of {n_days} days shows at most {n_days - 2} days of contacts")
+    return Scene(
+        own_tests=OwnTests.NONE.outcomes(n_days),
+        met_on=tuple(range(n_days - 2 - days, n_days - 2)),
+        attackers=co_attackers,
+        **settings,
+    )
+
+
 @dataclass(slots=True)
 class Rehearsal:
     """A sampler of releases: call it with a world (0 healthy, 1 infectious) and a number of draws.
@@ -91,34 +128,65 @@ class Rehearsal:
         scene: what is played.
         method: makes the method from a seed for its noise.
         next_seed: of the next population.
+        events: what the releases of the last population cost.
     """
 
     scene: Scene
     method: Callable[[int], Method]
     next_seed: int = 0
+    events: tuple[Event, ...] = ()
 
     def __call__(self, world: int, draws: int) -> NDArray[np.float64]:
         """Return the scores that the attackers of each scene see, [draws, attackers × releases]."""
         batches = []
         for start in range(0, draws, _COPIES):
             copies = min(_COPIES, draws - start)
-            batches.append(_play(self.scene, self.method(self.next_seed), world, copies))
+            scores, self.events = _play(self.scene, self.method(self.next_seed), world, copies)
+            batches.append(scores)
             self.next_seed += 1
         return np.concatenate(batches)
 
+    def pooled_mu(self) -> float:
+        """Return μ of everything the attackers of a scene see; infinite when it is not proved.
 
-def _play(scene: Scene, method: Method, world: int, copies: int) -> NDArray[np.float64]:
+        Guarantee: all messages of the victim may change at once. Under one draw of noise for all
+        days their effects add up, otherwise their squares do; attackers with noise of their own
+        multiply μ² by their number.
+        """
+        self(0, 1)
+        return math.sqrt(sum(_event_square(event, self.scene) for event in self.events))
+
+
+def _event_square(event: Event, scene: Scene) -> float:
+    """Return the squared μ of one release to all attackers of a scene."""
+    if isinstance(event, PublicEvent):
+        return 0.0
+    if not isinstance(event, GaussianEvent):
+        return math.inf
+    shares = event.lifetime.shares
+    reached = [
+        shares[event.day - met] for met in scene.met_on if 0 <= event.day - met < len(shares)
+    ]
+    together = sum(reached) ** 2 if event.lifetime.joint else sum(s * s for s in reached)
+    return event.mu**2 * together * (1 if event.same_for_all else scene.attackers)
+
+
+def _play(
+    scene: Scene, method: Method, world: int, copies: int
+) -> tuple[NDArray[np.float64], tuple[Event, ...]]:
+    """Return the scores that the attackers see, [copies, attackers × releases], and the events."""
     n_attackers = scene.attackers * copies
     n_people = n_attackers + copies * (1 + scene.others)
     window = ContactWindow(n_people=n_people, n_days=scene.window_days)
     state = method.start(n_people)
-    seen = []
+    seen, events = [], []
     for day in range(scene.n_days):
         window.push(_contacts(scene, copies, day in scene.met_on))
         if day >= scene.window_days - 1:
             released, state = method.release(_facts(scene, window, world, copies, day), state)
             seen.append(released.scores[:n_attackers].reshape(copies, scene.attackers))
-    return np.concatenate(seen, axis=1)
+            events.append(released.event)
+    return np.concatenate(seen, axis=1), tuple(events)
 
 
 def _contacts(scene: Scene, copies: int, met: bool) -> DayContacts:
@@ -146,6 +214,8 @@ def _facts(scene: Scene, window: ContactWindow, world: int, copies: int, day: in
     outcomes = np.full(shape, NOT_TESTED, dtype=np.int8)
     own = scene.own_tests[window.first_day : day + 1]
     outcomes[:, :n_attackers] = np.array(own, dtype=np.int8)[:, None]
+    if world:  # what `traditional` hears of the victim
+        outcomes[:, n_attackers : n_attackers + copies] = 1
     return DayFacts(
         day=day,
         window=window,

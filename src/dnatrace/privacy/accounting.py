@@ -1,7 +1,7 @@
 """Differential privacy as data: what was released, what it cost, and how costs add up.
 
 Every release is an immutable event with a parameter μ of Gaussian differential privacy. Gaussian
-events compose exactly, μ² = Σ μᵢ² (Dong, Roth and Su 2022, Corollary 2), also when later ones are
+events compose exactly, μ² = Σ μᵢ² (Dong, Roth and Su 2022), also when later ones are
 chosen by looking at earlier ones as long as a bound on the sum is fixed beforehand (a privacy
 filter: Smith and Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy").
 
@@ -79,6 +79,7 @@ class Target:
         require_budget(self.epsilon, self.delta)
         if self.unit not in tuple(Unit):
             raise InputError(f"unknown unit {self.unit!r}: {', '.join(Unit)}")
+        object.__setattr__(self, "unit", Unit(self.unit))
 
     @property
     def mu(self) -> float:
@@ -120,6 +121,8 @@ class GaussianEvent(Event):
         lifetime: how one contact spends over the releases it reaches.
         budget: μ of a contact that a filter fixed beforehand; None without a filter.
         spent: the largest μ any contact has spent so far, as realised; None when not followed.
+        same_for_all: whether everybody a person met gets the same noise about them, so that pooling
+            scores does not wear it down.
     """
 
     mechanism: str
@@ -127,6 +130,7 @@ class GaussianEvent(Event):
     lifetime: Lifetime
     budget: float | None = None
     spent: float | None = None
+    same_for_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from dnatrace.errors import require_at_least
 
@@ -33,7 +34,7 @@ class AttackResult:
         co_attackers: people who pooled their scores, the attacker included.
         days: on which they met the victim.
         draws: victims of each kind.
-        limit: the most right guesses that the claimed ε and δ allow; 1 without a claim.
+        limit: the most right guesses that the guarantee allows; 1 without one.
         edges: of the bins of what the attacker looked at, [bins + 1].
         histograms: victims by bin, [2, bins], healthy and infectious.
     """
@@ -59,8 +60,12 @@ class AttackResult:
             f"{who} who {meets} only the victim {often} and {sees} "
             f"{'guesses' if self.co_attackers == 1 else 'guess'} right "
             f"{100 * self.success:.1f} times in 100 whether the victim is infectious; "
-            f"a coin is right 50 times. The stated guarantee allows at most "
-            f"{100 * self.limit:.1f}."
+            f"a coin is right 50 times. "
+            + (
+                f"The guarantee allows at most {100 * self.limit:.1f}."
+                if self.limit < 1.0
+                else "No guarantee limits them."
+            )
         )
 
     def draw(self, path: Path) -> None:
@@ -88,6 +93,7 @@ def attack(
     days: int = 1,
     epsilon: float | None = None,
     delta: float = 1e-3,
+    mu: float | None = None,
 ) -> AttackResult:
     """Play the attack `draws` times against each kind of victim.
 
@@ -98,6 +104,8 @@ def attack(
         days: on how many days they met the victim, for the words.
         epsilon: what is claimed for everything the attackers see; None for no claim.
         delta: of the claim.
+        mu: the same claim as a parameter of Gaussian privacy, which limits the attackers more
+            tightly (`dnatrace.methods.rehearsal.Rehearsal.pooled_mu`); None for no such claim.
     """
     require_at_least("draws", draws, 100)
     trial = [_matrix(sample(world, draws // 2)) for world in (0, 1)]
@@ -115,7 +123,7 @@ def attack(
         co_attackers=co_attackers,
         days=days,
         draws=draws,
-        limit=success_limit(epsilon, delta),
+        limit=min(success_limit(epsilon, delta), gaussian_success_limit(mu)),
         edges=edges,
         histograms=histograms,
     )
@@ -124,13 +132,22 @@ def attack(
 def success_limit(epsilon: float | None, delta: float) -> float:
     """Return the most right guesses, of two equally likely cases, that (ε, δ) allows.
 
-    Reference: Kairouz, Oh and Viswanath 2015, "The composition theorem for differential privacy",
-    Theorem 2.1: the advantage is at most (exp(ε) - 1 + 2δ)/(exp(ε) + 1).
+    Guarantee: the advantage of any test is at most (exp(ε) - 1 + 2δ)/(exp(ε) + 1) (Kairouz, Oh and
+    Viswanath 2015, "The composition theorem for differential privacy").
     """
     if epsilon is None or math.isinf(epsilon):
         return 1.0
     shrunk = math.exp(-epsilon)
     return 0.5 + 0.5 * (1.0 - shrunk + 2.0 * delta * shrunk) / (1.0 + shrunk)
+
+
+def gaussian_success_limit(mu: float | None) -> float:
+    """Return the most right guesses, of two equally likely cases, that μ allows.
+
+    Guarantee: no test tells the cases apart better than N(0, 1) from N(μ, 1), whose best test is
+    right with probability Φ(μ/2) (Dong, Roth and Su 2022).
+    """
+    return 1.0 if mu is None else float(ndtr(mu / 2.0))
 
 
 def _matrix(releases: Floats) -> Floats:

@@ -82,7 +82,7 @@ def audit(
     Guarantee: with probability `confidence` the bound is not above the true ε at δ, because the
     event is fixed on draws of its own (a quarter of `draws`) before the counted draws are made.
     Reference: Clopper and Pearson 1934; Jagielski, Ullman and Oprea 2020, "Auditing differentially
-    private machine learning", section 4.
+    private machine learning".
     Edge cases: 0 when nothing tells the windows apart. With n draws no bound exceeds about
     log(n / 5.3) at 99 %.
     """

@@ -22,7 +22,10 @@ from dnatrace.errors import InputError
 
 _HALF_PI_ROOT = math.sqrt(math.pi / 2.0)
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
-_MARGIN = 1e-9  # relative, far above the rounding of the formula, far below any use of the noise
+# Relative margins on δ, above the rounding of the formula and far below any use of the noise. That
+# of ε is the smaller one, so that noise calibrated for an ε is never reported to cost more than it.
+_MARGIN = 1e-9
+_EPSILON_MARGIN = 2e-10
 
 
 def require_budget(epsilon: float, delta: float) -> None:
@@ -41,7 +44,7 @@ def require_delta(delta: float) -> None:
 def delta_of_mu(mu: float, epsilon: float) -> float:
     """Return the least δ at which μ-Gaussian privacy is (ε, δ)-private.
 
-    Reference: Balle and Wang 2018, equation 6; Dong, Roth and Su 2022, Corollary 1.
+    Reference: Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 1.
     Edge cases: μ = 0 costs nothing, μ = ∞ protects nothing; ε = 0 gives the total variation.
     """
     if mu <= 0.0:
@@ -88,14 +91,15 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
     require_delta(delta)
     if math.isinf(mu):
         return math.inf
-    if delta_of_mu(mu, 0.0) * (1.0 + _MARGIN) <= delta:
+    if delta_of_mu(mu, 0.0) * (1.0 + _EPSILON_MARGIN) <= delta:
         return 0.0
-    high = mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta)) + 1e-12
+    aim = delta / (1.0 + 2.0 * _EPSILON_MARGIN)
+    high = mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / aim)) + 1e-12
     epsilon = float(
-        brentq(lambda e: _log_ratio(delta_of_mu(mu, e), delta), 0.0, high, xtol=1e-15, rtol=1e-14)
+        brentq(lambda e: _log_ratio(delta_of_mu(mu, e), aim), 0.0, high, xtol=1e-15, rtol=1e-14)
     )
-    while delta_of_mu(mu, epsilon) * (1.0 + _MARGIN) > delta:
-        epsilon = epsilon * (1.0 + _MARGIN / 8.0) + 1e-16
+    while delta_of_mu(mu, epsilon) * (1.0 + _EPSILON_MARGIN) > delta:
+        epsilon = epsilon * (1.0 + _EPSILON_MARGIN) + 1e-16
     return epsilon
 
 

@@ -44,7 +44,7 @@ class GaussianMechanism:
 
     Guarantee: (Δ/σ = 1/multiplier)-Gaussian privacy for one release, replace-one on messages; over
     several releases a contact spends what `lifetime` says.
-    Reference: Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Theorem 1.
+    Reference: Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022.
     Edge cases: entries of sensitivity 0 depend on no message and get no noise. When no entry needs
     noise, the event is public.
 
@@ -55,6 +55,7 @@ class GaussianMechanism:
         noise: the back end.
         purpose: name of the noise's random stream.
         budget: μ of a contact's life when a filter enforces it.
+        same_for_all: whether all receivers of a message get the same noise.
     """
 
     name: str
@@ -63,6 +64,7 @@ class GaussianMechanism:
     noise: Noise
     purpose: str
     budget: float | None = None
+    same_for_all: bool = False
 
     def __post_init__(self) -> None:
         if not self.multiplier > 0.0:
@@ -79,6 +81,7 @@ class GaussianMechanism:
             lifetime=self.lifetime,
             budget=self.budget,
             spent=spent,
+            same_for_all=self.same_for_all,
         )
 
     def protect(

@@ -20,6 +20,7 @@ from dnatrace.rng import Stream
 
 GRID = 2.0**-30  # values and noise of the secure back end are multiples of it
 SCORE_GRID = 2.0**-10  # published scores are rounded to it
+SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
 _SCALE_STEPS = 32  # distinct noise scales a factor of two; at most 2.2 % more noise than asked
 
 
@@ -68,7 +69,7 @@ class FastNoise:
     @property
     def name(self) -> str:
         """What the statement calls it."""
-        return "fast (repeatable floating-point noise, for simulation only)"
+        return f"fast (repeatable floating-point noise, {SIMULATION_ONLY})"
 
     @property
     def score_grid(self) -> float | None:
@@ -103,7 +104,7 @@ class SecureNoise:
     Guarantee: rounding to the grid moves two neighbours apart by at most one step, so the noise is
     scaled to the sensitivity plus one step; sums are exact integers. On a grid this much finer than
     the noise the discrete Gaussian has the privacy of the continuous one (Canonne, Kamath and
-    Steinke 2020, "The discrete Gaussian for differential privacy", Theorem 7 and Fact 18).
+    Steinke 2020, "The discrete Gaussian for differential privacy").
     Edge cases: noise below 64 grid steps is refused, where that would no longer be so.
     """
 

@@ -12,6 +12,7 @@ from dnatrace.privacy.accounting import (
     UnprotectedEvent,
     UnprovenEvent,
 )
+from dnatrace.privacy.noise import SIMULATION_ONLY
 
 DISCLAIMER = "Research software, not a medical device."
 ADVERSARY = (
@@ -63,12 +64,14 @@ def statement(
 ) -> str:
     """Return the guarantee of a run, one paragraph a question.
 
-    Guarantee: every number is computed from the events of the ledger. A method without protection,
-    or whose stated sensitivity fails, is called so in the first line.
+    Guarantee: every number is computed from the events of the ledger. A run without protection,
+    whose stated sensitivity fails, that spent more than its target, or whose noise is for
+    simulation only, is called so in the first paragraph.
     """
     delta = target.delta if target is not None else deltas[0]
     paragraphs = [
-        f"Method: {provenance.method}, release {provenance.release}. {_verdict(ledger, target)}",
+        f"Method: {provenance.method}, release {provenance.release}. "
+        f"{_verdict(ledger, target, provenance.noise)}",
         f"Adversary: {ADVERSARY}",
         f"Protected: {PROTECTED}",
         *_costs(ledger, delta, deltas),
@@ -83,7 +86,7 @@ def statement(
     return "\n\n".join(paragraphs)
 
 
-def _verdict(ledger: Ledger, target: Target | None) -> str:
+def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
         return "NOT PRIVATE: scores show messages as they are."
     if not ledger.sound:
@@ -91,11 +94,20 @@ def _verdict(ledger: Ledger, target: Target | None) -> str:
             "NOT SOUND: the noise was made for a sensitivity that does not hold for people with "
             "tests of their own."
         )
-    if target is None or ledger.mu(Unit.RELEASE) == 0.0:
+    if ledger.mu(Unit.RELEASE) == 0.0:
         return "The scores depend on public facts alone."
+    if target is None:
+        return "The scores have noise, but no target was stated; the costs below hold."
+    promise = f"ε = {target.epsilon:g} at δ = {target.delta:g} per {target.unit}"
+    if ledger.epsilon(target.unit, target.delta) > target.epsilon * (1.0 + 1e-9):
+        return f"TARGET NOT MET: the run spent more than {promise}; the costs below hold."
+    if SIMULATION_ONLY in noise:
+        return (
+            f"SIMULATION: the method is calibrated for {promise}, proved for every history of own "
+            "tests, but the noise of this run can be repeated and protects nobody."
+        )
     return (
-        f"The scores are differentially private: ε = {target.epsilon:g} at δ = {target.delta:g} "
-        f"per {target.unit}, proved for every history of own tests."
+        f"The scores are differentially private: {promise}, proved for every history of own tests."
     )
 
 

@@ -1,0 +1,125 @@
+"""The paper's adversary: as successful as theory says, and never more than the guarantee allows."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from dnatrace.errors import InputError
+from dnatrace.methods.dpfn import Dpfn
+from dnatrace.methods.dpfn_s import DpfnS
+from dnatrace.methods.per_message import PerMessage
+from dnatrace.methods.rehearsal import Rehearsal, Scene, attack_scene
+from dnatrace.privacy.accounting import Target
+from dnatrace.privacy.attack import attack, gaussian_success_limit, success_limit
+from dnatrace.privacy.gaussian import mu_of_budget
+from dnatrace.privacy.noise import FastNoise
+
+from .reference_privacy import SilentNoise, parameters
+
+ONE = Target(epsilon=1.0)
+MU = mu_of_budget(1.0, 1e-3)
+
+
+def gaussian(mu, n=1):
+    rng = np.random.default_rng(3)
+    return lambda world, draws: rng.normal(world * mu, 1.0, (draws, n))
+
+
+@pytest.mark.parametrize(("mu", "n"), [(0.4, 1), (1.5, 1), (0.4, 9)])
+def test_success_is_that_of_the_best_test(mu, n):
+    """P(right) = Φ(√n·μ/2), within five standard errors of 40,000 guesses and the threshold's."""
+    result = attack(gaussian(mu, n), draws=40_000)
+    assert result.success == pytest.approx(ndtr(math.sqrt(n) * mu / 2), abs=0.012)
+    assert result.success == pytest.approx(
+        (1 + result.true_positive_rate - result.false_positive_rate) / 2
+    )
+
+
+def test_limits():
+    assert success_limit(0.0, 0.0) == 0.5
+    assert success_limit(None, 1e-3) == success_limit(math.inf, 1e-3) == 1.0
+    assert success_limit(1000.0, 1e-3) == 1.0
+    assert success_limit(1.0, 1e-3) == pytest.approx(math.e / (1 + math.e), abs=1e-3)
+    assert gaussian_success_limit(0.0) == 0.5
+    assert gaussian_success_limit(None) == gaussian_success_limit(math.inf) == 1.0
+    # (ε, δ) of one point is weaker than the whole curve.
+    assert gaussian_success_limit(MU) == pytest.approx(ndtr(MU / 2))
+    assert gaussian_success_limit(MU) < success_limit(1.0, 1e-3)
+    assert attack(gaussian(1.0), draws=200, epsilon=1.0).limit == success_limit(1.0, 1e-3)
+
+
+def play(kind, **about):
+    scene = attack_scene(parameters=parameters(0.05), **about)
+    sample = Rehearsal(scene, lambda s: kind(target=ONE, gamma=0.7, noise=FastNoise(seed=s)))
+    return attack(
+        sample,
+        draws=20_000,
+        co_attackers=about.get("co_attackers", 1),
+        days=about.get("days", 1),
+        mu=sample.pooled_mu(),
+    )
+
+
+def test_pooled_mu_counts_days_and_attackers():
+    def mu(kind, **about):
+        make = lambda s: kind(target=ONE, noise=FastNoise(seed=s))  # noqa: E731
+        return Rehearsal(attack_scene(**about), make).pooled_mu() / MU
+
+    assert mu(DpfnS) == pytest.approx(1)
+    assert mu(DpfnS, co_attackers=9) == pytest.approx(3)
+    assert mu(DpfnS, days=4) == pytest.approx(4)
+    assert mu(Dpfn, days=4, co_attackers=9) == pytest.approx(6)
+    assert mu(PerMessage, days=4, co_attackers=9) == pytest.approx(2)
+    published = lambda s: DpfnS(target=ONE, release_kind="as_published")  # noqa: E731
+    assert Rehearsal(attack_scene(), published).pooled_mu() == math.inf
+    short = lambda s: DpfnS(target=ONE)  # noqa: E731
+    alone = Scene(own_tests=(-1,), met_on=(0,), window_days=1)
+    assert Rehearsal(alone, short).pooled_mu() == 0.0
+    with pytest.raises(InputError, match="days"):
+        attack_scene(days=13)
+
+
+def test_one_attacker_stays_within_the_guarantee():
+    result = play(DpfnS)
+    # The limit is reached but for the error of 20,000 guesses.
+    assert 0.55 < result.success <= result.limit + 0.012
+    assert "The guarantee allows at most 57.7" in result.words
+    assert "meets only the victim once" in result.words
+    assert "a coin is right 50 times" in result.words
+
+
+def test_without_noise_the_attacker_knows():
+    sample = Rehearsal(attack_scene(), lambda _: DpfnS(target=ONE, noise=SilentNoise()))
+    result = attack(sample, draws=1000)
+    assert result.success == 1.0
+    assert "No guarantee" in result.words
+
+
+def test_co_attackers_gain_from_scores_but_not_from_messages():
+    """Noise on the score is drawn for each receiver; noise on the message is the same for all."""
+    alone, together = play(DpfnS), play(DpfnS, co_attackers=9)
+    assert together.success > alone.success + 0.1
+    assert together.success <= together.limit + 0.012
+    assert "9 attackers who meet" in together.words
+    alone, together = play(PerMessage), play(PerMessage, co_attackers=9)
+    assert together.success == pytest.approx(alone.success, abs=0.02)
+
+
+def test_repeated_days_help_the_attacker():
+    often = play(DpfnS, days=7)
+    assert often.success > play(DpfnS).success + 0.05
+    assert "on 7 days" in often.words
+
+
+def test_the_picture_is_drawn(tmp_path):
+    result = attack(gaussian(1.0), draws=1000)
+    result.draw(tmp_path / "attack.png")
+    assert (tmp_path / "attack.png").stat().st_size > 1000
+    assert result.histograms.sum() == 2000
+
+
+def test_too_few_draws_are_named():
+    with pytest.raises(InputError, match="draws"):
+        attack(gaussian(1.0), draws=10)
