@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dnatrace as dt
+from dnatrace import _csr
 from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
 
@@ -50,6 +51,7 @@ def test_sorting_equals_twin(case):
 
 def test_many_rows_are_split_and_sorted_in_parallel():
     case = strategies.random_case(1, 500, 9, 20)
+    assert len(case.contacts) > _csr._WORTH_THREADS
     window = window_of(case)
     back = np.concatenate(
         [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import get_num_threads, njit, prange
 
+_WORTH_THREADS = 50_000  # contacts; below, starting threads costs more than they save
 _CHUNKS = 16  # of rows that are scanned and split in parallel; the result does not depend on it
 
 
@@ -113,8 +114,11 @@ def sort_days_by_receiver(starts: Any, senders: Any, receivers: Any, n_people: i
         day = slice(starts[d], starts[d + 1])
         return sort_by_receiver(senders[day], receivers[day], n_people)
 
+    days = range(starts.size - 1)
+    if senders.size < _WORTH_THREADS:
+        return [sort_day(d) for d in days]
     with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
-        return list(threads.map(sort_day, range(starts.size - 1)))
+        return list(threads.map(sort_day, days))
 
 
 @njit(cache=True, parallel=True)
