@@ -143,12 +143,19 @@ def test_run_stores_and_tells(tmp_path):
 
 
 def test_run_replays_a_contact_list(files):
-    setting = ["--set", "simulator.contacts=contacts.csv", "--set", "initially_infected=1"]
-    done = run(
-        "run", "--simulator", "replay", "--method", "fn", "--days", 5, *setting, "--json", cwd=files
-    )
+    replay = ["run", "--simulator", "replay", "--set", "simulator.contacts=contacts.csv"]
+    replay += ["--method", "fn", "--days", "5", "--json", "-q"]
+    done = run(*replay, "--preset", "quick", cwd=files)  # the preset's size is not the list's
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["people"] == 3
+    first = json.loads(done.stdout)
+    assert first["people"] == 3
+    (files / "contacts.csv").write_text("sender,receiver,day\n0,1,2\n1,3,2\n")
+    second = json.loads(run(*replay, "--preset", "quick", cwd=files).stdout)
+    assert second["people"] == 4
+    assert first["config_digest"] != second["config_digest"]
+    household = run(*replay, "--set", "isolation.keeps_household=true", cwd=files)
+    assert household.returncode == 2
+    assert "isolation.keeps_household" in household.stderr
 
 
 def test_run_records(tmp_path):
@@ -278,3 +285,46 @@ def test_bad_privacy_input_is_one_line_and_exit_2(tmp_path, arguments, message):
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_audit_is_kept_for_the_statement(tmp_path):
+    kept = ["--draws", "2000", "--out", "audit.json", "-q"]
+    assert run("audit", *kept, cwd=tmp_path).returncode == 0
+    small = ["--set", "people=60", "--set", "days=4", "--audit", "audit.json"]
+    text = run("privacy", "statement", *small, cwd=tmp_path).stdout
+    assert "Last audit: passed on 20" in text
+    (tmp_path / "audit.json").write_text("[]")
+    done = run("privacy", "statement", *small, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "audit.json: is not the result of an audit" in done.stderr
+
+
+def test_a_damaged_ledger(tmp_path):
+    (tmp_path / "summary.json").write_text("{}")
+    for text in ("{}", "[]", "{"):
+        (tmp_path / "ledger.json").write_text(text)
+        done = run("privacy", "ledger", tmp_path)
+        assert done.returncode == 2
+        assert "ledger.json: is damaged" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["privacy", "calibrate", "--delta", "0.99999999"],
+        ["privacy", "calibrate", "--epsilon", "1e308"],
+        ["privacy", "calibrate", "--delta", "1e-320"],
+        ["run", "--epsilon", "1e300"],
+        ["run", "--method", "dpfn", "--release", "correlated", "--set", "seir.window=1"],
+        ["run", "--set", "isolation.days=99999999999"],
+        ["run", "--set", "people=true"],
+        ["run", "--out", "afile/x"],
+    ],
+)
+def test_extreme_values_are_refused_in_one_line(tmp_path, arguments):
+    (tmp_path / "afile").touch()
+    small = ["--set", "days=3"] if arguments[0] == "run" else []
+    done = run(*arguments, *small, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == [tmp_path / "afile"]

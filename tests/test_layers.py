@@ -88,3 +88,17 @@ def test_only_the_privacy_package_releases_scores():
             names = {getattr(alias, "name", alias) for alias in getattr(node, "names", [])}
             assert "_SEAL" not in names, path
             assert getattr(node, "attr", None) != "_SEAL", path
+
+
+def test_only_methods_without_messages_publish_as_public():
+    callers = {
+        module_name(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "publish_public"
+    }
+    assert callers == {
+        "dnatrace.methods.chance",
+        "dnatrace.methods.public_only",
+        "dnatrace.tracing",
+    }

@@ -15,6 +15,7 @@ from dnatrace.methods.dpfn import Dpfn, DpfnRelease
 from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
 from dnatrace.methods.per_message import PerMessage, PerMessageRelease
 from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene
+from dnatrace.methods.settings import renewed_lifetime
 from dnatrace.methods.traditional import Traditional
 from dnatrace.privacy import sensitivity as sv
 from dnatrace.privacy.accounting import (
@@ -378,3 +379,19 @@ def test_copies_of_a_scene_share_nothing():
         scores = play(1, 4000)
         assert scores.shape == (4000, 2)
         assert abs(np.corrcoef(scores[:-1, 0], scores[1:, 0])[0, 1]) < 5 / math.sqrt(4000)
+
+
+@pytest.mark.parametrize("window", [1, 14, 43, 60])
+@pytest.mark.parametrize("unit", list(Unit))
+def test_what_was_calibrated_is_what_the_ledger_says(unit, window):
+    """A pair's releases are all counted, however long the window is."""
+    lifetime = renewed_lifetime(window=window, with_exposed=True, joint=True)
+    target = Target(epsilon=1.0, unit=unit)
+    ledger = Ledger()
+    for day in range(150):
+        ledger.record(
+            GaussianEvent(
+                day=day, mechanism="x", mu=1.0 / target.multiplier(lifetime), lifetime=lifetime
+            )
+        )
+    assert ledger.epsilon(unit, 1e-3) <= 1.0 + 1e-6

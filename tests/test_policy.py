@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,6 +45,16 @@ def test_only_a_release_can_choose_tests():
     event = mechanisms.publish_public(scores, day=1).event
     with pytest.raises(TrustBoundaryError, match="only dnatrace"):
         Released(scores=scores, event=event, seal=object())
+
+
+def test_a_release_cannot_be_forged():
+    released = mechanisms.publish_public(np.zeros(3), day=1)
+    with pytest.raises((TypeError, ValueError)):
+        dataclasses.replace(released, scores=np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        released.scores[:] = 1.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        released.scores = np.ones(3)
 
 
 def test_capacity_is_rounded_down():

@@ -50,10 +50,14 @@ def test_capacity_is_never_exceeded_and_nobody_in_isolation_is_tested(fn_days):
 
 def test_positives_isolate_for_ten_days_from_tomorrow(fn_days):
     isolated = np.array([log.isolated for log in fn_days])
+    dead = np.array([log.states == CourseState.DEATH for log in fn_days])
     for log in fn_days:
         last = min(log.day + 10, len(fn_days))
         ahead = isolated[log.day : last]  # row d is day d + 1
-        assert ahead[:, log.informed].all() if log.day >= 3 else not ahead[:1, log.informed].any()
+        if log.day < 3:
+            assert not ahead[:1, log.informed].any()
+        else:
+            assert (ahead | dead[log.day : last])[:, log.informed].all()
     begun = isolated[1:] & ~isolated[:-1]
     for index in range(len(begun)):
         log = fn_days[index]
@@ -207,3 +211,23 @@ def test_edges_end_properly(method, settings):
         assert sum(log.tested.size for log in logs) == 0
     if settings.get("tests") == {"capacity": 1.0} and method != "none":
         assert logs[0].tested.size == 400
+
+
+def test_capacity_and_isolation_hold_with_delays_and_dropout():
+    logs = days_of(
+        method="fn",
+        tests={"order_delay": 1, "result_delay": 2},
+        isolation={"dropout": 0.1, "adherence": 0.7, "adherence_unit": "event"},
+    )
+    assert any(log.isolated.any() for log in logs)
+    for log in logs:
+        assert log.tested.size <= 32
+        assert not log.isolated[log.tested].any()
+        assert log.contacts.counts[log.isolated].sum() == 0
+
+
+def test_the_dead_do_not_isolate():
+    logs = days_of(method="random", days=60, tests={"capacity": 1.0}, isolation={"days": 40})
+    assert (logs[-1].states == CourseState.DEATH).any()
+    for yesterday, today in pairwise(logs):
+        assert not today.isolated[yesterday.states == CourseState.DEATH].any()

@@ -11,10 +11,12 @@ stopped. The whole takes about an hour on two cores.
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dnatrace import __version__
 from dnatrace.experiments.comparison import CONFIDENCE, compare
 from dnatrace.experiments.config import RunConfig, load_config
 from dnatrace.files import replacing
@@ -139,7 +141,10 @@ def main() -> None:
     validation = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + options.validation_seeds)
     test = range(FIRST_TEST_SEED, FIRST_TEST_SEED + options.seeds)
     kept = options.out.with_suffix(".json")
-    results: Results = json.loads(kept.read_text()) if kept.exists() else {}
+    settings = {"seeds": list(test), "validation_seeds": list(validation), "version": __version__}
+    results: Results = json.loads(kept.read_text()) if kept.exists() else {"settings": settings}
+    if results.get("settings") != settings:
+        sys.exit(f"{kept}: was made with other seeds or another version; move it away first")
 
     def keep(key: str, value: dict[str, Any]) -> None:
         results[key] = value

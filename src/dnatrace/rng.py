@@ -93,7 +93,7 @@ def philox(key: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
 
 
 @njit(cache=True)
-def _open_unit(high: Any, low: Any) -> Any:
+def open_unit(high: Any, low: Any) -> Any:
     """Turn two 32-bit words into a float64 strictly between 0 and 1 (52 random bits)."""
     bits = (high << np.uint64(20)) | (low >> np.uint64(12))
     return (np.float64(bits) + 0.5) * _TWO_TO_MINUS_52
@@ -103,15 +103,15 @@ def _open_unit(high: Any, low: Any) -> Any:
 def uniform_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
     """Draw one uniform of (0, 1) at a counter."""
     w0, w1, _, _ = philox(key, person, day, draw, 0)
-    return _open_unit(w0, w1)
+    return open_unit(w0, w1)
 
 
 @njit(cache=True)
 def normal_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
     """Draw one standard normal at a counter (Box and Muller 1958)."""
     w0, w1, w2, w3 = philox(key, person, day, draw, 1)
-    radius = math.sqrt(-2.0 * math.log(_open_unit(w0, w1)))
-    return radius * math.cos(2.0 * math.pi * _open_unit(w2, w3))
+    radius = math.sqrt(-2.0 * math.log(open_unit(w0, w1)))
+    return radius * math.cos(2.0 * math.pi * open_unit(w2, w3))
 
 
 @njit(cache=True, parallel=True)

@@ -21,9 +21,7 @@ from dnatrace.privacy.release import Released
 from dnatrace.records import ContactWindow, DayContacts, TestLog
 from dnatrace.rng import Stream
 from dnatrace.seir import SeirParameters, State
-from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState, Simulator
-
-N_AGE_GROUPS = 9
+from dnatrace.simulators.base import N_AGE_GROUPS, SEIR_OF_COURSE, CourseState, Simulator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +147,7 @@ def trace(
     for day in range(1, days + 1):
         clock = _Clock()
         until = policy.drop_out(until, day=day, rules=rules.isolation, stream=streams["dropout"])
-        isolated = until >= day
+        isolated = (until >= day) & (simulator.states != CourseState.DEATH)
         simulator.isolate(isolated)
         contacts = simulator.advance()
         states = simulator.states

@@ -33,6 +33,8 @@ def main() -> None:
         code = app(standalone_mode=False)
     except InputError as error:
         _fail(str(error), 2)
+    except MemoryError as error:
+        _fail(f"not enough memory for so many people, days or contacts: {error}", 2)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; nobody is left to tell
         sys.exit(1)

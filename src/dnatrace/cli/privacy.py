@@ -70,35 +70,46 @@ def statement(
     release: Release = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
+    gamma: Gamma = None,
+    p1: P1 = None,
+    score: Score = None,
     unit: UnitOf = None,
+    noise: Annotated[str | None, typer.Option(help="fast (simulation) or secure.")] = None,
+    audited: Annotated[
+        Path | None, typer.Option("--audit", help="Result that `dnatrace audit --out` wrote.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Print the guarantee of a method in words that a privacy officer can check.
 
-    Of a stored run, or of a small run (500 people, 40 days) of the configuration given.
+    Of a stored run, or of a run of the configuration given (500 people, 40 days, 20 infected at
+    first, unless set otherwise).
 
     Example: dnatrace privacy statement --method dpfn-s --epsilon 1
     """
     start(quiet=True)
-    from dnatrace.experiments import guarantees, store
+    from dnatrace.experiments import guarantees, privacy_checks, store
     from dnatrace.experiments.runs import run as run_once
 
+    small = ["people=500", "days=40", "initially_infected=20"]
     if run is not None:
         text = store.read_text(run, "statement.txt")
     else:
         config = _configuration(
             preset,
-            setting,
+            small + (setting or []),
             method=method,
             release=release,
             epsilon=epsilon,
             delta=delta,
+            gamma=gamma,
+            p1=p1,
+            score=score,
             unit=unit,
-            people=500,
-            days=40,
-            initially_infected=20,
+            noise=noise,
         )
-        text = guarantees.state(config, run_once(config).ledger)
+        audit = privacy_checks.read_audit(audited) if audited is not None else None
+        text = guarantees.state(config, run_once(config).ledger, audit=audit)
     print_json({"statement": text}) if as_json else print(text)
 
 
@@ -113,7 +124,7 @@ def ledger(
     """
     from dnatrace.experiments import store
 
-    stored = store.read_json(run, "ledger.json")
+    stored = store.read_ledger(run)
     if as_json:
         print_json(stored)
         return
@@ -155,6 +166,7 @@ def audit(
     releases: Annotated[int, typer.Option(help="Consecutive days the attacker looks.")] = 1,
     draws: Annotated[int, typer.Option(help="Releases of each of the two worlds.")] = 1_000_000,
     confidence: Annotated[float, typer.Option(help="Of the lower bound.")] = 0.99,
+    out: Annotated[Path | None, typer.Option(help="Keep the result, with its date: .json.")] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     threads: Threads = None,
@@ -203,6 +215,8 @@ def audit(
         "draws": result.draws,
         "passed": result.passed,
     }
+    if out is not None:
+        privacy_checks.write_audit(out, values)
     if as_json:
         print_json(values)
     else:

@@ -19,13 +19,13 @@ from dnatrace.errors import InputError
 from dnatrace.methods.base import Score
 from dnatrace.policy import AdherenceUnit
 from dnatrace.privacy.accounting import Unit
+from dnatrace.simulators.base import N_AGE_GROUPS
 
-N_AGE_GROUPS = 9
 DEFAULT_PRESET = "standard"
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
-Days = Annotated[int, Field(ge=0)]
+Days = Annotated[int, Field(ge=0, le=100_000, strict=True)]
 
 
 class _Section(BaseModel):
@@ -61,8 +61,12 @@ class SeirSection(_Section):
     p1: Share = Field(0.03, description="transmission by a contact with an infected person")
     g: Share = Field(0.99, description="exposed to infected, a day")
     h: Share = Field(0.10, description="infected to removed, a day")
-    window: Annotated[int, Field(ge=1)] = Field(14, description="days of contacts that are kept")
-    rounds: Annotated[int, Field(ge=1)] = Field(5, description="updates of everybody a day")
+    window: Annotated[int, Field(ge=1, le=1000, strict=True)] = Field(
+        14, description="days of contacts that are kept"
+    )
+    rounds: Annotated[int, Field(ge=1, strict=True)] = Field(
+        5, description="updates of everybody a day"
+    )
 
 
 class TestsSection(_Section):
@@ -138,10 +142,10 @@ class RunConfig(_Section):
     put where they belong. Threads, progress and output are not part of it.
     """
 
-    people: Annotated[int, Field(ge=1)] = 10_000
-    days: Annotated[int, Field(ge=1)] = 100
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    initially_infected: Annotated[int, Field(ge=0)] | None = Field(
+    people: Annotated[int, Field(ge=1, strict=True)] = 10_000
+    days: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 100
+    seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = 1
+    initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = Field(
         None, description="5 people, 25 from 100,000 people on, 50 from 200,000 on, if absent"
     )
     method: MethodSection = MethodSection()
@@ -186,9 +190,15 @@ class RunConfig(_Section):
 
     @property
     def digest(self) -> str:
-        """The name of the run: 16 hexadecimal digits of the hash of all settings."""
+        """The name of the run: 16 hexadecimal digits of the hash of all settings.
+
+        A contact list that is replayed counts with its content.
+        """
         text = json.dumps(self.as_dict(), sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        digest = hashlib.blake2b(text.encode(), digest_size=8)
+        if self.simulator.contacts is not None and Path(self.simulator.contacts).is_file():
+            digest.update(Path(self.simulator.contacts).read_bytes())
+        return digest.hexdigest()
 
 
 def preset_names() -> list[str]:
@@ -213,6 +223,7 @@ def load_config(
         overrides: by dotted key or shortcut; None means not given.
     """
     values = _read_preset(preset)
+    size_of_preset = values.pop("people", None)
     if file is not None:
         _merge(values, _read_toml(file))
     for setting in settings:
@@ -220,6 +231,8 @@ def load_config(
     for key, value in (overrides or {}).items():
         if value is not None:
             _merge(values, nested(SHORTCUTS.get(key, key), value))
+    if size_of_preset is not None and RunConfig(**values).simulator.name != "replay":
+        values.setdefault("people", size_of_preset)  # a list that is replayed has its own size
     return RunConfig(**values)
 
 

@@ -13,18 +13,19 @@ from dnatrace.privacy.accounting import (
     UnprotectedEvent,
     UnprovenEvent,
 )
+from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
 from dnatrace.privacy.statement import Provenance, statement
-
-_NOISE_NAMES = {
-    "fast": "fast (repeatable floating-point noise, for simulation only)",
-    "secure": "secure (discrete Gaussian of OpenDP, randomness of the operating system)",
-}
 
 
 def target_of(config: RunConfig) -> Target:
     """Return what the noise of a configuration is calibrated for."""
     p = config.privacy
     return Target(epsilon=p.epsilon, delta=p.delta, unit=p.unit)
+
+
+def noise_of(config: RunConfig) -> Noise:
+    """Return where the noise of a configuration comes from."""
+    return SecureNoise() if config.privacy.noise == "secure" else FastNoise(seed=config.seed)
 
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def mechanism(ledger: Ledger) -> str:
     if names:
         return "Gaussian noise on " + "; ".join(sorted(names))
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
-        return "none: scores show messages as they are"
+        return "none: scores are shown as they are"
     return "none: no message is used"
 
 
@@ -62,14 +63,15 @@ def _is_private(ledger: Ledger) -> bool:
     return any(isinstance(e, GaussianEvent | UnprovenEvent) for e in ledger.events)
 
 
-def state(config: RunConfig, ledger: Ledger) -> str:
-    """Return the guarantee of a run in words."""
+def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str:
+    """Return the guarantee of a run in words; `audit` tells result and date of the last one."""
     return statement(
         ledger,
         Provenance(
             method=config.method.name,
             release=release_of(config.method.name, config.method.release) or "the only one",
-            noise=_NOISE_NAMES[config.privacy.noise] if _is_private(ledger) else "none",
+            noise=noise_of(config).name if _is_private(ledger) else "none",
+            audit=audit,
         ),
         target=target_of(config) if _is_private(ledger) else None,
     )

@@ -1,5 +1,7 @@
 """Audits and attacks of a configuration's method: what it claims against what can be shown."""
 
+import datetime
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.experiments.config import RunConfig
 from dnatrace.experiments.runs import loop_rules, method_options
+from dnatrace.files import replacing
 from dnatrace.methods.base import Method
 from dnatrace.methods.catalogue import build_method, release_of
 from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene, attack_scene, audit_scenes
@@ -37,6 +40,8 @@ def audit(
     returned. Each has half of the error probability, so that the confidence holds for both.
     """
     _require_noise(config, "audit")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
     if config.privacy.noise == "secure" and draws > _MOST_SECURE_DRAWS:
         raise InputError(f"draws must be at most {_MOST_SECURE_DRAWS} with secure noise")
     results = []
@@ -68,6 +73,29 @@ def attack(
         delta=config.privacy.delta,
         mu=rehearsal.pooled_mu(),
     )
+
+
+def write_audit(path: Path, values: dict[str, Any]) -> None:
+    """Keep the result of an audit with the day it was made."""
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(values | {"date": today}, indent=2) + "\n", "utf-8")
+
+
+def read_audit(path: Path) -> str:
+    """Return result and date of a kept audit in words."""
+    try:
+        a = json.loads(path.read_text("utf-8"))
+        return (
+            f"{'passed' if a['passed'] else 'FAILED'} on {a['date']}: {a['method']}, release "
+            f"{a['release']}, own tests {a['own_tests']}; ε is at least "
+            f"{a['empirical_epsilon_lower_bound']:.3g} by {a['draws']:,} draws, claimed "
+            f"{a['claimed_epsilon']:.3g}."
+        )
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not the result of an audit") from error
 
 
 def check_picture(path: Path) -> None:

@@ -12,15 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from dnatrace import tables
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
 from dnatrace.experiments import guarantees
-from dnatrace.experiments.config import RunConfig, SimulatorSection
+from dnatrace.experiments.config import RunConfig
 from dnatrace.experiments.metrics import Meter
 from dnatrace.methods.catalogue import MethodOptions, build_method
 from dnatrace.policy import IsolationRules, TestRules
 from dnatrace.privacy.accounting import Ledger
-from dnatrace.privacy.noise import FastNoise, SecureNoise
 from dnatrace.recordings import Recorder
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.simulators.base import Simulator
@@ -113,13 +113,7 @@ def run(
 def build_simulator(config: RunConfig) -> Simulator:
     """Return the simulator of a configuration on day 0."""
     if config.simulator.name == "replay":
-        return Replay(
-            contacts=_replay_contacts(config.simulator),
-            # The list tells how many people there are, unless the configuration does.
-            n_people=config.people if "people" in config.model_fields_set else None,
-            seed=config.seed,
-            initially_infected=config.n_initially_infected,
-        )
+        return _build_replay(config)
     return City(
         n_people=config.people,
         seed=config.seed,
@@ -128,10 +122,21 @@ def build_simulator(config: RunConfig) -> Simulator:
     )
 
 
-def _replay_contacts(section: SimulatorSection) -> str:
-    if section.contacts is None:
+def _build_replay(config: RunConfig) -> Simulator:
+    if config.simulator.contacts is None:
         raise InputError("simulator.contacts: replay needs the path of a contact list")
-    return section.contacts
+    if config.isolation.keeps_household:
+        raise InputError("isolation.keeps_household: a contact list does not tell households")
+    rows = tables.read_contacts(config.simulator.contacts)
+    # The list tells how many people there are, unless the configuration does.
+    n_listed = tables.infer_people(rows.columns["sender"], rows.columns["receiver"])
+    n_people = config.people if "people" in config.model_fields_set else n_listed
+    return Replay(
+        contacts=rows,
+        n_people=n_people,
+        seed=config.seed,
+        initially_infected=min(config.n_initially_infected, n_people),
+    )
 
 
 def loop_rules(config: RunConfig) -> LoopRules:
@@ -171,7 +176,7 @@ def method_options(config: RunConfig) -> MethodOptions:
         rho=m.rho or None,
         target=guarantees.target_of(config),
         window=config.seir.window,
-        noise=SecureNoise() if config.privacy.noise == "secure" else FastNoise(seed=config.seed),
+        noise=guarantees.noise_of(config),
     )
 
 

@@ -21,9 +21,9 @@ from dnatrace.experiments.runs import RunResult
 
 def check_store(store: Path) -> None:
     """Raise before the work is done rather than after, if a store could not be written."""
-    if store.exists() and not store.is_dir():
-        raise InputError(f"{store}: cannot be written: it is a file, not a directory")
     nearest = next(p for p in (store, *store.absolute().parents) if p.exists())
+    if not nearest.is_dir():
+        raise InputError(f"{store}: cannot be written: {nearest} is a file, not a directory")
     if not os.access(nearest, os.W_OK):
         raise InputError(f"{store}: cannot be written: no permission in {nearest}")
 
@@ -98,9 +98,13 @@ def read_text(run: Path, name: str) -> str:
         raise InputError(f"{run / name}: cannot be read: {error}") from error
 
 
-def read_json(run: Path, name: str) -> Any:
-    """Read a JSON file of a stored run, or say what is wrong with it."""
+def read_ledger(run: Path) -> dict[str, Any]:
+    """Read the ledger of a stored run, or say what is wrong with it."""
+    path = run / "ledger.json"
     try:
-        return json.loads(read_text(run, name))
+        ledger = json.loads(read_text(run, path.name))
     except json.JSONDecodeError as error:
-        raise InputError(f"{run / name}: is damaged: {error}") from error
+        raise InputError(f"{path}: is damaged: {error}") from error
+    if not isinstance(ledger, dict) or not {"target", "spent", "releases"} <= set(ledger):
+        raise InputError(f"{path}: is damaged: it is not a ledger")
+    return ledger

@@ -28,6 +28,7 @@ Messages = NDArray[np.float32]  # [days, people]
 Exposures = NDArray[np.float32]  # [days, people]
 
 DEFAULT_ROUNDS = 5
+MOST_LEVELS = 65_536  # two bytes a message; more would say nothing more
 
 
 class ContradictoryTestsWarning(UserWarning):
@@ -193,6 +194,8 @@ def check_message_grid(clip: float | None, levels: int | None) -> None:
         raise InputError(f"clip must be greater than 0 and at most 1, not {clip}")
     if levels is not None:
         require_at_least("levels", levels, 2)
+        if levels > MOST_LEVELS:
+            raise InputError(f"levels must be at most {MOST_LEVELS}, not {levels}")
 
 
 def message_grid(levels: int, clip: float = 1.0) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.errors import InputError
 from dnatrace.methods.base import DayFacts, Needs, Score
 from dnatrace.methods.frozen import FrozenDays, frozen_lifetime
 from dnatrace.methods.settings import choose, counts_exposed, renewed_lifetime, require_messages
@@ -202,6 +203,8 @@ def series_root(parameters: SeirParameters, window: int, with_exposed: bool) -> 
     """
     kappa = sensitivity.decay(parameters, window=window, with_exposed=with_exposed)
     kappa = kappa[sensitivity.first_age(with_exposed) :]
+    if not kappa or kappa[0] <= 0.0:
+        raise InputError("release 'correlated' of dpfn: with this window and g no message matters")
     root = [math.sqrt(kappa[0])]
     for n in range(1, len(kappa)):
         cross = sum(root[j] * root[n - j] for j in range(1, n))

@@ -182,8 +182,8 @@ def _linear_mechanism(method: DpfnS, facts: DayFacts) -> GaussianMechanism:
     """
     window, exposed, target = method.window_days, method.with_exposed, method.target
     multiplier, budget = 1.0 / target.mu, None
-    if target.unit is not Unit.RELEASE:
-        kappa = sensitivity.decay(facts.parameters, window=window, with_exposed=exposed)
+    kappa = sensitivity.decay(facts.parameters, window=window, with_exposed=exposed)
+    if target.unit is not Unit.RELEASE and max(kappa) > 0.0:  # else no message ever matters
         plan = Lifetime(shares=tuple(k / max(kappa) for k in kappa), joint=True)
         budget = target.mu if target.unit is Unit.CONTACT else target.mu / PAIR_DAYS
         multiplier = plan.contact_factor / budget

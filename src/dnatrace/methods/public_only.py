@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from dnatrace.errors import require_share
 from dnatrace.methods.base import DayFacts, Needs, Score
-from dnatrace.methods.scores import last_day_score, reference_exposures
-from dnatrace.privacy import mechanisms
+from dnatrace.methods.scores import last_day_score
+from dnatrace.privacy import mechanisms, sensitivity
 from dnatrace.privacy.release import Released
 
 
@@ -29,5 +29,8 @@ class PublicOnly:
 
     def release(self, facts: DayFacts, state: None) -> tuple[Released, None]:
         """Release the belief from public facts."""
-        scores = last_day_score(facts, reference_exposures(facts, self.mu_ref), self.score)
+        exposures = sensitivity.reference_exposures(
+            facts.window.counts, p1=facts.parameters.p1, mu_ref=self.mu_ref
+        )
+        scores = last_day_score(facts, exposures, self.score)
         return mechanisms.publish_public(scores, day=facts.day), state

@@ -17,8 +17,3 @@ def last_day_score(facts: DayFacts, heard: NDArray[Any], score: Score) -> NDArra
     )
     infected = beliefs[:, State.I]
     return infected if score is Score.INFECTED else infected + beliefs[:, State.E]
-
-
-def reference_exposures(facts: DayFacts, mu_ref: float) -> NDArray[np.float64]:
-    """Return the exposures if every message were `mu_ref`: public, float64 [days, people]."""
-    return facts.window.counts * -np.log1p(-facts.parameters.p1 * mu_ref)

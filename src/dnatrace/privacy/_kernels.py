@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.rng import philox
+from dnatrace.rng import open_unit, philox
 from dnatrace.seir import (
     BLOCK,
     N_STATES,
@@ -20,7 +20,6 @@ from dnatrace.seir import (
     leave_probabilities,
 )
 
-_TWO_TO_MINUS_52 = 2.0**-52
 _PAIR_MARK = 2  # last word of the counter; `dnatrace.rng` uses 0 and 1
 _RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
 
@@ -57,10 +56,8 @@ def add_up(offsets: Any, senders: Any, values: Any, totals: Any) -> None:
 def _normal_pair(key: Any, person: Any, day: Any, pair: Any) -> Any:
     """Draw two independent standard normals at a counter (Box and Muller 1958)."""
     w0, w1, w2, w3 = philox(key, person, day, pair, _PAIR_MARK)
-    first = (np.float64((w0 << np.uint64(20)) | (w1 >> np.uint64(12))) + 0.5) * _TWO_TO_MINUS_52
-    second = (np.float64((w2 << np.uint64(20)) | (w3 >> np.uint64(12))) + 0.5) * _TWO_TO_MINUS_52
-    radius = math.sqrt(-2.0 * math.log(first))
-    angle = 2.0 * math.pi * second
+    radius = math.sqrt(-2.0 * math.log(open_unit(w0, w1)))
+    angle = 2.0 * math.pi * open_unit(w2, w3)
     return radius * math.cos(angle), radius * math.sin(angle)
 
 

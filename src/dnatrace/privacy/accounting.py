@@ -52,7 +52,9 @@ class Lifetime:
     @property
     def pair_factor(self) -> float:
         """μ of a pair over all releases, as a multiple of the μ of one release."""
-        return math.sqrt(sum(_pair_squares(self, dict.fromkeys(range(4 * PAIR_DAYS), 1.0), 0)))
+        return math.sqrt(
+            sum(_pair_squares(self, dict.fromkeys(range(PAIR_DAYS + len(self.shares)), 1.0), 0))
+        )
 
     def factor(self, unit: Unit) -> float:
         """Return μ of a unit as a multiple of the μ of one release, at least 1."""
@@ -252,8 +254,9 @@ def _compose(events: list[Any], unit: Unit) -> float:
 def _worst_start(mus: dict[Lifetime, dict[int, float]], unit: Unit) -> float:
     """Return the largest μ of a contact, or of a pair, over the day on which it begins."""
     days = [day for by_day in mus.values() for day in by_day]
+    longest = max((len(lifetime.shares) for lifetime in mus), default=0)
     worst = 0.0
-    for start in range(min(days, default=0) - 4 * PAIR_DAYS, max(days, default=-1) + 1):
+    for start in range(min(days, default=0) - PAIR_DAYS - longest, max(days, default=-1) + 1):
         total = 0.0
         for lifetime, by_day in mus.items():
             if unit is Unit.CONTACT:

@@ -26,19 +26,24 @@ _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 # of ε is the smaller one, so that noise calibrated for an ε is never reported to cost more than it.
 _MARGIN = 1e-9
 _EPSILON_MARGIN = 2e-10
+# What is calibrated reliably, far wider than anything of use.
+EPSILON_RANGE = (1e-6, 1e5)
+DELTA_RANGE = (1e-100, 0.99)
 
 
 def require_budget(epsilon: float, delta: float) -> None:
-    """Raise unless ε is a positive number and δ lies strictly between 0 and 1."""
-    if not 0.0 < epsilon < math.inf:  # also catches NaN
-        raise InputError(f"epsilon must be a positive number, not {epsilon}")
+    """Raise unless ε and δ are positive and within what is calibrated reliably."""
+    low, high = EPSILON_RANGE
+    if not low <= epsilon <= high:  # also catches NaN
+        raise InputError(f"epsilon must be a number from {low:g} to {high:g}, not {epsilon}")
     require_delta(delta)
 
 
 def require_delta(delta: float) -> None:
-    """Raise unless δ lies strictly between 0 and 1."""
-    if not 0.0 < delta < 1.0:
-        raise InputError(f"delta must lie strictly between 0 and 1, not {delta}")
+    """Raise unless δ lies between 0 and 1, and away from both."""
+    low, high = DELTA_RANGE
+    if not low <= delta <= high:
+        raise InputError(f"delta must be a number from {low:g} to {high:g}, not {delta}")
 
 
 def delta_of_mu(mu: float, epsilon: float) -> float:

@@ -135,6 +135,8 @@ def publish_processed(
     events = [p.event for p in history if p.event.day == day and isinstance(p.event, GaussianEvent)]
     values = np.stack([p.values for p in history]) if history else np.empty((0, 0))
     scores = round_scores(np.asarray(scores_from(values), dtype=np.float64), noise.score_grid)
+    if any(other != events[0] for other in events):
+        raise TrustBoundaryError("a release has one event: noise of two kinds on one day")
     event: Event = events[0] if events else PublicEvent(day=day)
     return Released(scores=scores, event=event, seal=_SEAL)
 

@@ -21,6 +21,7 @@ from dnatrace.rng import Stream
 GRID = 2.0**-30  # values and noise of the secure back end are multiples of it
 SCORE_GRID = 2.0**-10  # published scores are rounded to it
 SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
+_FEWEST_STEPS = 64.0  # least standard deviation of the secure back end, in steps of the grid
 _SCALE_STEPS = 32  # distinct noise scales a factor of two; at most 2.2 % more noise than asked
 
 
@@ -105,7 +106,7 @@ class SecureNoise:
     scaled to the sensitivity plus one step; sums are exact integers. On a grid this much finer than
     the noise the discrete Gaussian has the privacy of the continuous one (Canonne, Kamath and
     Steinke 2020, "The discrete Gaussian for differential privacy").
-    Edge cases: noise below 64 grid steps is refused, where that would no longer be so.
+    Edge cases: noise below 64 grid steps, where that would no longer be so, is raised to 64.
     """
 
     def __post_init__(self) -> None:
@@ -141,8 +142,7 @@ class SecureNoise:
         noisy = flat.copy()
         noised = np.flatnonzero(sensitivity.ravel() > 0.0)
         scale = multiplier * (sensitivity.ravel()[noised] + GRID) / GRID
-        if scale.size and scale.min() < 64.0:
-            raise InputError("the noise is too small for the grid of the secure back end")
+        scale = np.maximum(scale, _FEWEST_STEPS)
         steps = np.ceil(np.log2(scale) * _SCALE_STEPS - 1e-9).astype(np.int64)
         for step in np.unique(steps):
             members = noised[steps == step]

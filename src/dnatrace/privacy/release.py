@@ -8,7 +8,7 @@ decide a test.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass
 from typing import Self
 
 import numpy as np
@@ -57,21 +57,21 @@ class Protected:
 
     values: NDArray[np.float64]
     event: Event
-    seal: object
+    seal: InitVar[object]
 
-    def __post_init__(self) -> None:
-        if self.seal is not _SEAL:
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
             raise TrustBoundaryError("only dnatrace.privacy.mechanisms can protect a statistic")
 
     def rows(self) -> "list[Protected]":
         """Return the rows of a statistic [days, people] one by one, each with the same event."""
-        return [Protected(values=row, event=self.event, seal=self.seal) for row in self.values]
+        return [Protected(values=row, event=self.event, seal=_SEAL) for row in self.values]
 
     def processed(
         self, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     ) -> "Protected":
         """Return a function of the noisy values, which costs nothing more."""
-        return Protected(values=function(self.values), event=self.event, seal=self.seal)
+        return Protected(values=function(self.values), event=self.event, seal=_SEAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,18 +79,22 @@ class Released:
     """Scores that left the enclave, with what their release cost.
 
     Attributes:
-        scores: float64 [people]; NaN for people without a score.
+        scores: float64 [people], read-only; NaN for people without a score.
         event: what was done, for the ledger.
     """
 
     scores: NDArray[np.float64]
     event: Event
-    seal: object
+    seal: InitVar[object]  # given to the constructor and not kept, so that no copy can be forged
 
-    def __post_init__(self) -> None:
-        if self.seal is not _SEAL:
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
             raise TrustBoundaryError("only dnatrace.privacy.mechanisms can release scores")
+        fixed = np.array(self.scores, dtype=np.float64)
+        fixed.flags.writeable = False
+        object.__setattr__(self, "scores", fixed)
 
     def without(self, people: NDArray[np.bool_]) -> Self:
         """Return the release with no score for some people, bool [people]: post-processing."""
-        return replace(self, scores=np.where(people, np.nan, self.scores))
+        scores = np.where(people, np.nan, self.scores)
+        return type(self)(scores=scores, event=self.event, seal=_SEAL)
