@@ -1,9 +1,10 @@
 import re
+from pathlib import Path
 
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.experiments.config import RunConfig, load_config, preset_names
+from dnatrace.experiments.config import RunConfig, all_keys, load_config, preset_names
 
 
 def test_presets_all_load():
@@ -14,6 +15,12 @@ def test_presets_all_load():
     assert configs["paper"].method.release == "as_published"
     assert configs["paper-code"].isolation.days == 11
     assert configs["realistic"].app.by_age[0] == 0.0
+
+
+def test_the_dictionary_names_every_key():
+    text = (Path(__file__).parents[1] / "docs" / "parameters.md").read_text()
+    missing = [key for key in all_keys(RunConfig) if f"`{key}`" not in text]
+    assert missing == []
 
 
 def test_layers_of_a_configuration(tmp_path):

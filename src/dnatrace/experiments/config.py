@@ -293,18 +293,19 @@ def _explain(error: ValidationError, model: type[BaseModel]) -> str:
     ]
     path = ".".join(keys)
     if first["type"] == "extra_forbidden":
-        guess = difflib.get_close_matches(path, _all_keys(model), n=1)
+        guess = difflib.get_close_matches(path, all_keys(model), n=1)
         return f"unknown key '{path}'" + (f"; did you mean '{guess[0]}'?" if guess else "")
     message = first["msg"].removeprefix("Value error, ")
     return f"{path or 'configuration'}: {message[0].lower()}{message[1:]}, not {first['input']!r}"
 
 
-def _all_keys(model: type[BaseModel], prefix: str = "") -> list[str]:
+def all_keys(model: type[BaseModel], prefix: str = "") -> list[str]:
+    """Return every dotted key of a configuration."""
     keys = []
     for name, field in model.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            keys += _all_keys(kind, f"{prefix}{name}.")
+            keys += all_keys(kind, f"{prefix}{name}.")
         else:
             keys.append(prefix + name)
     return keys
