@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dnatrace.errors import require_share
 
@@ -115,6 +116,39 @@ def leave_probabilities(exposure: Any, background: Any, leave: Any, stay: Any) -
         )
         stay[i] = s
         leave[i] = series if z < _SMALL_HAZARD else 1.0 - s
+
+
+def pack_model(parameters: SeirParameters, test_errors: TestErrors) -> NDArray[np.float64]:
+    """Return the six numbers the kernels need.
+
+    They are p0, g, h, the background hazard, and the likelihood ratios of a negative and a positive
+    test.
+    """
+    p = parameters
+    ratios = test_errors.likelihood_ratio(False), test_errors.likelihood_ratio(True)
+    return np.array([p.p0, p.g, p.h, p.background_hazard, *ratios])
+
+
+@njit(cache=True)
+def load_block(
+    exposures: Any, outcomes: Any, first: int, model: Any, leave: Any, stay: Any, ratio: Any
+) -> None:
+    """Fill the inputs of the chain for the people from `first` on; the tail is not tested."""
+    n_days, n_people = outcomes.shape
+    background, ratio_negative, ratio_positive = model[3], model[4], model[5]
+    width = min(BLOCK, n_people - first)
+    exposure = np.zeros(BLOCK)
+    for t in range(n_days):
+        for i in range(width):
+            outcome = outcomes[t, first + i]
+            tested = ratio_positive if outcome > 0 else ratio_negative
+            ratio[t, i] = 1.0 if outcome < 0 else tested
+        for i in range(width, BLOCK):
+            ratio[t, i] = 1.0
+        if t < n_days - 1:
+            for i in range(width):
+                exposure[i] = exposures[t, first + i]
+            leave_probabilities(exposure, background, leave[t], stay[t])
 
 
 @njit(cache=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.seir import BLOCK, N_STATES, forward_block, leave_probabilities, smooth_block
+from dnatrace.seir import BLOCK, N_STATES, forward_block, load_block, smooth_block
 
 
 @njit(cache=True, parallel=True)
@@ -51,28 +51,6 @@ def add_up(offsets: Any, senders: Any, hazards: Any, exposure: Any) -> None:
 
 
 @njit(cache=True)
-def _load_block(
-    exposures: Any, outcomes: Any, first: int, model: Any, leave: Any, stay: Any, ratio: Any
-) -> None:
-    """Fill the inputs of the chain for the people from `first` on; the tail repeats the last."""
-    n_days, n_people = outcomes.shape
-    background, ratio_negative, ratio_positive = model[3], model[4], model[5]
-    width = min(BLOCK, n_people - first)
-    exposure = np.zeros(BLOCK)
-    for t in range(n_days):
-        for i in range(width):
-            outcome = outcomes[t, first + i]
-            tested = ratio_positive if outcome > 0 else ratio_negative
-            ratio[t, i] = 1.0 if outcome < 0 else tested
-        for i in range(width, BLOCK):
-            ratio[t, i] = 1.0
-        if t < n_days - 1:
-            for i in range(width):
-                exposure[i] = exposures[t, first + i]
-            leave_probabilities(exposure, background, leave[t], stay[t])
-
-
-@njit(cache=True)
 def _posterior_block(exposures: Any, outcomes: Any, first: int, model: Any) -> Any:
     """Return the posteriors [days, 4, block] of the people from `first` on."""
     n_days = outcomes.shape[0]
@@ -80,7 +58,7 @@ def _posterior_block(exposures: Any, outcomes: Any, first: int, model: Any) -> A
     stay = np.empty((n_days, BLOCK))
     ratio = np.empty((n_days, BLOCK))
     posterior = np.empty((n_days, N_STATES, BLOCK))
-    _load_block(exposures, outcomes, first, model, leave, stay, ratio)
+    load_block(exposures, outcomes, first, model, leave, stay, ratio)
     smooth_block(leave, stay, ratio, model[0], model[1], model[2], posterior)
     return posterior
 
@@ -92,7 +70,7 @@ def infected_marginals(exposures: Any, outcomes: Any, model: Any, infected: Any)
     Args:
         exposures: float32 [days, people]; the last day changes nothing and is not read.
         outcomes: int8 [days, people], 1, 0 or -1 without a test.
-        model: float64 [6], see `factorised_neighbours.pack_model`.
+        model: float64 [6], see `seir.pack_model`.
         infected: float32, the result.
 
     Cost: O(days × people); one exponential and about 40 flops a person-day.
@@ -151,7 +129,7 @@ def last_day_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) 
         ratio = np.empty((n_days, BLOCK))
         alpha = np.empty((n_days, N_STATES, BLOCK))
         first = b * BLOCK
-        _load_block(exposures, outcomes, first, model, leave, stay, ratio)
+        load_block(exposures, outcomes, first, model, leave, stay, ratio)
         forward_block(leave, stay, ratio, model[0], model[1], model[2], alpha)
         for i in range(min(BLOCK, n_people - first)):
             total = 0.0

@@ -22,7 +22,7 @@ from dnatrace import tables
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.inference import _kernels
 from dnatrace.records import Beliefs, ContactWindow, TestLog
-from dnatrace.seir import LIKELIHOOD_FLOOR, N_STATES, SeirParameters, TestErrors
+from dnatrace.seir import LIKELIHOOD_FLOOR, N_STATES, SeirParameters, TestErrors, pack_model
 
 Messages = NDArray[np.float32]  # [days, people]
 Exposures = NDArray[np.float32]  # [days, people]
@@ -218,17 +218,6 @@ def bound_messages(
     grid = message_grid(levels, ceiling)
     midpoints = (grid[1:] + grid[:-1]) / 2
     return grid[np.searchsorted(midpoints, clipped, side="right")]
-
-
-def pack_model(parameters: SeirParameters, test_errors: TestErrors) -> NDArray[np.float64]:
-    """Return the six numbers the kernels need.
-
-    They are p0, g, h, the background hazard, and the likelihood ratios of a negative and a positive
-    test.
-    """
-    p = parameters
-    ratios = test_errors.likelihood_ratio(False), test_errors.likelihood_ratio(True)
-    return np.array([p.p0, p.g, p.h, p.background_hazard, *ratios])
 
 
 def _add_up_days(

@@ -17,7 +17,7 @@ from dnatrace.seir import (
     N_STATES,
     backward_step,
     forward_block,
-    leave_probabilities,
+    load_block,
 )
 
 _PAIR_MARK = 2  # last word of the counter; `dnatrace.rng` uses 0 and 1
@@ -85,26 +85,6 @@ def add_normals(key: Any, day: Any, first_draw: Any, scale: Any, values: Any) ->
 
 
 @njit(cache=True)
-def _load_block(
-    exposures: Any, outcomes: Any, first: int, model: Any, leave: Any, stay: Any, ratio: Any
-) -> None:
-    """Fill the inputs of the chain for the people from `first` on; the tail is left untested."""
-    n_days, n_people = outcomes.shape
-    background, ratio_negative, ratio_positive = model[3], model[4], model[5]
-    width = min(BLOCK, n_people - first)
-    exposure = np.zeros(BLOCK)
-    for t in range(n_days):
-        for i in range(BLOCK):
-            ratio[t, i] = 1.0
-        for i in range(width):
-            outcome = outcomes[t, first + i]
-            if outcome >= 0:
-                ratio[t, i] = ratio_positive if outcome > 0 else ratio_negative
-            exposure[i] = exposures[t, first + i]
-        leave_probabilities(exposure, background, leave[t], stay[t])
-
-
-@njit(cache=True)
 def _forward(exposures: Any, outcomes: Any, first: int, model: Any) -> Any:
     """Return (leave, stay, ratio) [days, block] and alpha [days, 4, block] of a block."""
     n_days = outcomes.shape[0]
@@ -112,7 +92,7 @@ def _forward(exposures: Any, outcomes: Any, first: int, model: Any) -> Any:
     stay = np.empty((n_days, BLOCK))
     ratio = np.empty((n_days, BLOCK))
     alpha = np.empty((n_days, N_STATES, BLOCK))
-    _load_block(exposures, outcomes, first, model, leave, stay, ratio)
+    load_block(exposures, outcomes, first, model, leave, stay, ratio)
     forward_block(leave, stay, ratio, model[0], model[1], model[2], alpha)
     return leave, stay, ratio, alpha
 

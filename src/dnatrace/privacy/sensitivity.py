@@ -21,7 +21,7 @@ from dnatrace.errors import InputError
 from dnatrace.privacy import _kernels
 from dnatrace.privacy.release import Bounded
 from dnatrace.records import ContactWindow, DayContacts
-from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.seir import SeirParameters, TestErrors, pack_model
 
 _ROUNDING = 1e-9  # relative; covers float64 sums of up to a million messages many times over
 
@@ -307,10 +307,3 @@ def usable_days(outcomes: NDArray[np.int8]) -> NDArray[np.bool_]:
     days = np.arange(n_days)[:, None]
     last_test = np.where(outcomes >= 0, days, -1).max(axis=0, initial=-1)
     return np.asarray(days >= last_test - 1)
-
-
-def pack_model(parameters: SeirParameters, test_errors: TestErrors) -> Floats:
-    """Return p0, g, h, the background hazard and the likelihood ratios of both test results."""
-    p = parameters
-    ratios = test_errors.likelihood_ratio(False), test_errors.likelihood_ratio(True)
-    return np.array([p.p0, p.g, p.h, p.background_hazard, *ratios])
