@@ -43,10 +43,7 @@ class DayContacts:
             raise InputError("senders and receivers must be two arrays of one length")
         days = np.broadcast_to(np.int64(0), sender_ids.shape)
         columns = {"sender": sender_ids, "receiver": receiver_ids, "day": days}
-        _scan("contacts", columns, n_people, n_days=1)
-        offsets, sorted_senders = _csr.sort_by_receiver(
-            sender_ids.astype(np.uint32), receiver_ids.astype(np.uint32), n_people
-        )
+        ((offsets, sorted_senders),) = _sorted_days("contacts", columns, n_people, n_days=1)
         return cls(offsets=offsets, senders=sorted_senders)
 
     @classmethod
@@ -116,10 +113,7 @@ class ContactWindow:
         n_people = tables.infer_people(senders, receivers) if n_people is None else n_people
         n_days = tables.infer_days(days) if n_days is None else n_days
         window = cls(n_people=n_people, n_days=n_days)
-        counts = _scan(read.name, read.columns, n_people, n_days)
-        starts, senders, receivers = _csr.split_by_day(senders, receivers, days, counts)
-        days_by_receiver = _csr.sort_days_by_receiver(starts, senders, receivers, n_people)
-        for offsets, day_senders in days_by_receiver:
+        for offsets, day_senders in _sorted_days(read.name, read.columns, n_people, n_days):
             window._ring.append(DayContacts(offsets=offsets, senders=day_senders))
         return window
 
@@ -279,12 +273,12 @@ def _check_size(n_people: int, n_days: int) -> None:
         raise InputError(f"{n_people} people are more than ids of 32 bits can tell apart")
 
 
-def _scan(
+def _sorted_days(
     name: str, columns: dict[str, NDArray[Any]], n_people: int, n_days: int
-) -> NDArray[np.int64]:
-    """Return the rows by chunk and day, or raise for the first bad row."""
+) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """Return (offsets, senders) of every day, or raise for the first bad row."""
     senders, receivers, days = (columns[c] for c in tables.CONTACT_COLUMNS)
-    first_bad, counts = _csr.scan_rows(senders, receivers, days, n_people, n_days)
+    first_bad, sorted_days = _csr.sort_days(senders, receivers, days, n_people, n_days)
     if first_bad < senders.size:
         read = tables.Rows(name, columns)
         tables.check_ids(read, "sender", n_people)
@@ -294,4 +288,4 @@ def _scan(
             f"{name}: row {first_bad + 1}, column 'receiver': "
             f"person {senders[first_bad]} meets themselves"
         )
-    return counts
+    return sorted_days
