@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dnatrace._version import __version__ as __version__
 
-# Threads that wait for work must not spin: on a busy machine, as in a sweep, they would take the
-# time of those that work. Read by OpenMP when numba starts; a setting of the user's own wins.
+# Threads that wait for work must not spin for long: on a busy machine, as in a sweep, they would
+# take the time of those that work. A short spin keeps small kernels fast. Read by OpenMP when numba
+# starts; settings of the user's own win.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 if TYPE_CHECKING:
     from dnatrace import privacy as privacy

@@ -1,7 +1,7 @@
 """Compressed rows of contacts by receiver: counting sorts that build them, filters that cut them.
 
 Ids are read as unsigned numbers, which spares a check for negative indices at every access; callers
-have made sure that they are in range (`sort_days` finds the first that is not).
+have made sure that they are in range (`split_by_day` finds the first that is not).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -11,101 +11,117 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 
 _WORTH_THREADS = 50_000  # contacts; below, starting threads costs more than they save
-
-
-def sort_days(senders: Any, receivers: Any, days: Any, n_people: int, n_days: int) -> Any:
-    """Check rows and sort the contacts of every day by receiver, then by sender.
-
-    Returns (first bad row or the number of rows, a list of (offsets [people + 1], senders) by day,
-    each in memory of its own). A row is bad when an id or a day is out of range or when a person
-    meets themselves; then the list is empty.
-
-    Two stable counting sorts, first by day and sender, then by receiver: the result does not depend
-    on the order of the rows, so neither does any sum over a receiver's contacts.
-    Cost: O(contacts + days × people) time; two reads of the rows; 4 bytes a contact and 4 bytes a
-    person, day and thread of working memory. Rows and days run in parallel.
-    """
-    n_chunks = get_num_threads() if senders.size >= _WORTH_THREADS else 1
-    places = np.zeros((n_chunks, n_days * n_people), dtype=np.uint32)
-    first_bad = _count(senders, receivers, days, n_people, n_days, places)
-    if first_bad < senders.size:
-        return first_bad, []
-    starts = _places(places)
-    receivers_by_sender = np.empty(senders.size, dtype=np.uint32)
-    _scatter(senders, receivers, days, n_people, places, receivers_by_sender)
-
-    def sort_day(d: int) -> Any:
-        return _sort_day(receivers_by_sender, starts[d * n_people : (d + 1) * n_people + 1])
-
-    if n_chunks == 1:
-        return first_bad, [sort_day(d) for d in range(n_days)]
-    with ThreadPoolExecutor(max_workers=n_chunks) as threads:  # the compiled sort frees Python
-        return first_bad, list(threads.map(sort_day, range(n_days)))
-
-
-@njit(cache=True, parallel=True)
-def _count(senders: Any, receivers: Any, days: Any, n_people: int, n_days: int, counts: Any) -> Any:
-    """Count the rows of every chunk by day and sender; return the first bad row."""
-    n, n_chunks = senders.size, counts.shape[0]
-    first_bad = np.full(n_chunks, n, dtype=np.int64)
-    for k in prange(n_chunks):
-        for i in range(k * n // n_chunks, (k + 1) * n // n_chunks):
-            s, r, d = senders[i], receivers[i], days[i]
-            in_range = 0 <= s < n_people and 0 <= r < n_people and 0 <= d < n_days
-            if not in_range or s == r:
-                first_bad[k] = i
-                break
-            counts[k, np.uint64(d * n_people + s)] += np.uint32(1)
-    return first_bad.min()
-
-
-@njit(cache=True)
-def _places(places: Any) -> Any:
-    """Turn counts [chunks, keys] into where each chunk's group begins; return group starts."""
-    n_chunks, n_keys = places.shape
-    starts = np.empty(n_keys + 1, dtype=np.uint32)
-    total = np.uint32(0)
-    for key in range(n_keys):
-        starts[key] = total
-        for k in range(n_chunks):
-            count = places[k, key]
-            places[k, key] = total
-            total += count
-    starts[n_keys] = total
-    return starts
-
-
-@njit(cache=True, parallel=True)
-def _scatter(
-    senders: Any, receivers: Any, days: Any, n_people: int, places: Any, receivers_by_sender: Any
-) -> None:
-    """Write the receivers in the order of day and sender."""
-    n, n_chunks = senders.size, places.shape[0]
-    for k in prange(n_chunks):
-        for i in range(k * n // n_chunks, (k + 1) * n // n_chunks):
-            key = np.uint64(days[i] * n_people + senders[i])
-            receivers_by_sender[places[k, key]] = receivers[i]
-            places[k, key] += np.uint32(1)
+_CHUNK_ROWS = 16_384  # rows that are sorted by day together: they fit the second-level cache
 
 
 @njit(cache=True, nogil=True)
-def _sort_day(receivers_by_sender: Any, starts: Any) -> Any:
-    """Return (offsets, senders) by receiver of one day whose rows are sorted by sender."""
-    n_people = starts.size - 1
+def sort_by_receiver(senders: Any, receivers: Any, starts: Any, ends: Any, n_people: int) -> Any:
+    """Return (offsets [people + 1], senders [contacts]) by receiver, then by sender.
+
+    Two stable counting sorts, first by sender and then by receiver: the result does not depend on
+    the order of the rows, so neither does any sum over a receiver's contacts.
+    The contacts are `senders` and `receivers`, uint32, from starts[k] to ends[k] for every k.
+    Cost: O(people + contacts) time, 4 bytes a contact and 12 bytes a person of working memory.
+    """
     one = np.uint32(1)
+    sender_starts = np.zeros(n_people + 1, dtype=np.uint32)
     offsets = np.zeros(n_people + 1, dtype=np.uint32)
-    for i in range(starts[0], starts[n_people]):
-        offsets[receivers_by_sender[i] + one] += one
+    for k in range(starts.size):
+        for i in range(starts[k], ends[k]):
+            sender_starts[senders[i] + one] += one
+            offsets[receivers[i] + one] += one
     for person in range(n_people):
+        sender_starts[person + 1] += sender_starts[person]
         offsets[person + 1] += offsets[person]
-    place = offsets[:-1].copy()
-    senders = np.empty(offsets[n_people], dtype=np.int32)
+    place = sender_starts[:-1].copy()
+    receivers_by_sender = np.empty(offsets[n_people], dtype=np.uint32)
+    for k in range(starts.size):
+        for i in range(starts[k], ends[k]):
+            s = senders[i]
+            receivers_by_sender[place[s]] = receivers[i]
+            place[s] += one
+    place[:] = offsets[:-1]
+    sorted_senders = np.empty(offsets[n_people], dtype=np.int32)
     for s in range(n_people):
-        for i in range(starts[s], starts[s + 1]):
+        for i in range(sender_starts[s], sender_starts[s + 1]):
             r = receivers_by_sender[i]
-            senders[place[r]] = s
+            sorted_senders[place[r]] = s
             place[r] += one
-    return offsets.view(np.int32), senders
+    return offsets.view(np.int32), sorted_senders
+
+
+def split_by_day(senders: Any, receivers: Any, days: Any, n_people: int, n_days: int) -> Any:
+    """Check rows and group every chunk of them by day.
+
+    Returns (first bad row or the number of rows, senders, receivers as uint32, starts [days + 1,
+    chunks]): the rows of day d in chunk k are from starts[d, k] to starts[d + 1, k]. A row is bad
+    when an id or a day is out of range or when a person meets themselves.
+    Cost: one read and one write of the rows, chunks in parallel; 8 bytes a contact.
+    """
+    n = senders.size
+    # numpy asks the system for large pages, which the compiled allocator does not.
+    day_senders = np.empty(n, dtype=np.uint32)
+    day_receivers = np.empty(n, dtype=np.uint32)
+    starts = np.empty((n_days + 1, -(-n // _CHUNK_ROWS)), dtype=np.uint64)
+    first_bad = _split_chunks(
+        senders, receivers, days, n_people, day_senders, day_receivers, starts
+    )
+    return first_bad, day_senders, day_receivers, starts
+
+
+@njit(cache=True, parallel=True)
+def _split_chunks(
+    senders: Any,
+    receivers: Any,
+    days: Any,
+    n_people: int,
+    day_senders: Any,
+    day_receivers: Any,
+    starts: Any,
+) -> Any:
+    n, n_chunks, n_days = senders.size, starts.shape[1], starts.shape[0] - 1
+    most_id, most_day = np.uint64(n_people), np.uint64(n_days)
+    first_bad = np.full(n_chunks + 1, n, dtype=np.int64)
+    for k in prange(n_chunks):
+        first, end = k * _CHUNK_ROWS, min((k + 1) * _CHUNK_ROWS, n)
+        counts = np.zeros(n_days, dtype=np.uint32)
+        for i in range(first, end):
+            # As unsigned numbers, negative ones are too large as well.
+            s, r, d = np.uint64(senders[i]), np.uint64(receivers[i]), np.uint64(days[i])
+            if (s >= most_id) | (r >= most_id) | (d >= most_day) | (s == r):
+                first_bad[k] = i
+                break
+            counts[d] += np.uint32(1)
+        if first_bad[k] == n:
+            place = np.empty(n_days, dtype=np.uint64)
+            starts[0, k] = first
+            for t in range(n_days):
+                place[t] = starts[t, k]
+                starts[t + 1, k] = starts[t, k] + counts[t]
+            for i in range(first, end):
+                d = np.uint64(days[i])
+                p = place[d]
+                place[d] = p + np.uint64(1)
+                day_senders[p] = senders[i]
+                day_receivers[p] = receivers[i]
+    return first_bad.min()
+
+
+def sort_days_by_receiver(senders: Any, receivers: Any, starts: Any, n_people: int) -> Any:
+    """Return (offsets, senders) of every day by receiver, each in memory of its own.
+
+    Arguments are those `split_by_day` returns. Days run in parallel: the compiled sort releases the
+    interpreter.
+    """
+
+    def sort_day(d: int) -> Any:
+        return sort_by_receiver(senders, receivers, starts[d], starts[d + 1], n_people)
+
+    days = range(len(starts) - 1)
+    if senders.size < _WORTH_THREADS:
+        return [sort_day(d) for d in days]
+    with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
+        return list(threads.map(sort_day, days))
 
 
 @njit(cache=True, parallel=True)

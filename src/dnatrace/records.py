@@ -278,7 +278,9 @@ def _sorted_days(
 ) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Return (offsets, senders) of every day, or raise for the first bad row."""
     senders, receivers, days = (columns[c] for c in tables.CONTACT_COLUMNS)
-    first_bad, sorted_days = _csr.sort_days(senders, receivers, days, n_people, n_days)
+    first_bad, day_senders, day_receivers, starts = _csr.split_by_day(
+        senders, receivers, days, n_people, n_days
+    )
     if first_bad < senders.size:
         read = tables.Rows(name, columns)
         tables.check_ids(read, "sender", n_people)
@@ -288,4 +290,4 @@ def _sorted_days(
             f"{name}: row {first_bad + 1}, column 'receiver': "
             f"person {senders[first_bad]} meets themselves"
         )
-    return sorted_days
+    return _csr.sort_days_by_receiver(day_senders, day_receivers, starts, n_people)
