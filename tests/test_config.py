@@ -45,6 +45,15 @@ def test_layers_of_a_configuration(tmp_path):
     assert config.privacy.epsilon == 1.0
 
 
+def test_the_release_of_a_preset_is_for_its_own_method():
+    assert load_config(preset="paper").method.release == "as_published"
+    assert load_config(preset="paper", overrides={"method": "fn"}).method.release is None
+    assert load_config(preset="paper", settings=["method.name=fn"]).method.release is None
+    mine = load_config(preset="paper", overrides={"method": "dpfn", "release": "correlated"})
+    assert mine.method.release == "correlated"
+    assert load_config(preset="paper", overrides={"release": "linear"}).method.release == "linear"
+
+
 def test_shortcuts_in_python():
     config = RunConfig(method="fn", epsilon=0.5, people=10, p1=0.05)
     assert (config.method.name, config.privacy.epsilon, config.seir.p1) == ("fn", 0.5, 0.05)

@@ -223,7 +223,9 @@ def load_config(
         overrides: by dotted key or shortcut; None means not given.
     """
     values = _read_preset(preset)
-    size_of_preset = values.pop("people", None)
+    # What a preset says of its own city and its own method holds for these alone.
+    its_people, its_method = values.pop("people", None), values["method"]["name"]
+    its_release = values["method"].pop("release", None)
     if file is not None:
         _merge(values, _read_toml(file))
     for setting in settings:
@@ -231,8 +233,11 @@ def load_config(
     for key, value in (overrides or {}).items():
         if value is not None:
             _merge(values, nested(SHORTCUTS.get(key, key), value))
-    if size_of_preset is not None and RunConfig(**values).simulator.name != "replay":
-        values.setdefault("people", size_of_preset)  # a list that is replayed has its own size
+    chosen = RunConfig(**values)
+    if its_people is not None and chosen.simulator.name == "city":
+        values.setdefault("people", its_people)
+    if its_release is not None and chosen.method.name == its_method:
+        values["method"].setdefault("release", its_release)
     return RunConfig(**values)
 
 
