@@ -328,3 +328,19 @@ def test_extreme_values_are_refused_in_one_line(tmp_path, arguments):
     assert done.returncode == 2, done.stdout
     assert len(done.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == [tmp_path / "afile"]
+
+
+@pytest.mark.parametrize(
+    ("method", "release", "words"),
+    [
+        ("fn", None, "Privacy: none"),
+        ("public-only", None, "no message is used"),
+        ("dpfn-s", "linear", "Privacy: ε = 1 a release"),
+        ("dpfn-s", "as_published", "NOT SOUND. Stated ε = 1 a release"),
+    ],
+)
+def test_a_run_tells_its_privacy(method, release, words):
+    arguments = ["--method", method] + (["--release", release] if release else [])
+    done = run(*QUICK, *arguments, "-q")
+    assert done.returncode == 0, done.stderr
+    assert words in " ".join(done.stdout.split())

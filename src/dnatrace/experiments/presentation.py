@@ -1,5 +1,7 @@
 """What a person reads on the terminal."""
 
+from typing import Any
+
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -50,11 +52,31 @@ def show_run(result: RunResult) -> None:
     console = Console()
     console.print(table)
     console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
+    console.print(privacy_line(s["privacy"]), highlight=False)
     t = result.seconds
     console.print(
         f"{t['total']:.1f} s: simulate {t['simulate']:.1f}, infer {t['infer']:.1f}, "
         f"release {t['release']:.1f}",
         highlight=False,
+    )
+
+
+def privacy_line(privacy: dict[str, Any]) -> str:
+    """Return what the run cost in privacy, in one sentence."""
+    release, true = privacy["per_release_epsilon"], privacy["true_epsilon"]
+    if release is None:
+        return "Privacy: none, scores are shown as they are."
+    if release == 0.0:
+        return "Privacy: no message is used (ε = 0)."
+    if true is not None:
+        return (
+            f"Privacy: NOT SOUND. Stated ε = {privacy['nominal_epsilon']:.3g} a release at "
+            f"δ = {privacy['delta']:g}; true over person-days: median {true['median']:.3g}, worst "
+            f"{true['worst']:.3g}, at most {true['bound']:.3g}."
+        )
+    return (
+        f"Privacy: ε = {release:.3g} a release, {privacy['per_contact_epsilon']:.3g} a contact over "
+        f"its life, {privacy['per_pair_epsilon']:.3g} a pair (δ = {privacy['delta']:g}); proved."
     )
 
 
