@@ -75,8 +75,8 @@ def privacy_line(privacy: dict[str, Any]) -> str:
             f"{true['worst']:.3g}, at most {true['bound']:.3g}."
         )
     return (
-        f"Privacy: ε = {release:.3g} a release, {privacy['per_contact_epsilon']:.3g} a contact over "
-        f"its life, {privacy['per_pair_epsilon']:.3g} a pair (δ = {privacy['delta']:g}); proved."
+        f"Privacy: ε = {release:.3g} a release, {privacy['per_contact_epsilon']:.3g} a contact "
+        f"over its life, {privacy['per_pair_epsilon']:.3g} a pair (δ = {privacy['delta']:g}); proved."
     )
 
 
