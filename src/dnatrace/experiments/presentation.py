@@ -74,9 +74,10 @@ def privacy_line(privacy: dict[str, Any]) -> str:
             f"δ = {privacy['delta']:g}; true over person-days: median {true['median']:.3g}, worst "
             f"{true['worst']:.3g}, at most {true['bound']:.3g}."
         )
+    contact, pair = privacy["per_contact_epsilon"], privacy["per_pair_epsilon"]
     return (
-        f"Privacy: ε = {release:.3g} a release, {privacy['per_contact_epsilon']:.3g} a contact "
-        f"over its life, {privacy['per_pair_epsilon']:.3g} a pair (δ = {privacy['delta']:g}); proved."
+        f"Privacy: ε = {release:.3g} a release, {contact:.3g} a contact over its life, {pair:.3g} "
+        f"a pair (δ = {privacy['delta']:g}); proved."
     )
 
 
