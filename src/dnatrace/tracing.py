@@ -7,7 +7,7 @@ shows progress. The phases of a day are listed in its docstring, and the code is
 import time
 from collections import deque
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +171,11 @@ def trace(
         clock.lap("test")
 
         needs = {method.needs, Needs.MESSAGES} if with_messages else {method.needs}
-        facts = _facts(needs, window, log, states, rules, day)
+        facts = replace(
+            _facts(needs, window, log, states, rules, day),
+            age_groups=simulator.age_groups,
+            isolated=isolated,
+        )
         clock.lap("infer")
         released, state = method.release(facts, state)
         if not everybody_has:

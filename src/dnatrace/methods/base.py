@@ -45,6 +45,8 @@ class DayFacts:
         states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
         parameters: of the statistical model.
         test_errors: how often tests err.
+        age_groups: decade of age, uint8 [people]; public to the person.
+        isolated: who was in isolation on the day, bool [people]; public to the person.
     """
 
     day: int
@@ -55,6 +57,8 @@ class DayFacts:
     messages: NDArray[np.float32] | None = None
     heard: NDArray[np.float32] | None = None
     states: NDArray[np.uint8] | None = None
+    age_groups: NDArray[np.uint8] | None = None
+    isolated: NDArray[np.bool_] | None = None
 
 
 class Method(Protocol):
