@@ -17,3 +17,11 @@ def threads():
     """Set the number of numba threads, back to all of them afterwards."""
     yield numba.set_num_threads
     numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+
+
+@pytest.fixture(scope="session")
+def report_store(tmp_path_factory):
+    """A small store of real runs: several methods, ε, adherences and seeds."""
+    from tests.report_store import fill
+
+    return fill(tmp_path_factory.mktemp("report") / "store")

@@ -26,7 +26,7 @@ def run(
     people: Annotated[int | None, typer.Option(help="Size of the population.")] = None,
     days: Annotated[int | None, typer.Option(help="Length of the run.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
-    simulator: Annotated[str | None, typer.Option(help="city or replay.")] = None,
+    simulator: Annotated[str | None, typer.Option(help="city, replay, openabm, covasim.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory to store the run in.")] = None,
     record: Annotated[
         Path | None, typer.Option(help="New directory for what training needs, a file a day.")
@@ -38,7 +38,7 @@ def run(
     """Run an epidemic with contact tracing, once, from the first infections to the last day.
 
     Every day the people with the highest released scores are tested and positives isolate. Prints
-    what came of it; --out also stores series, figures and provenance.
+    what came of it; --out also stores series, figures, provenance and a page to read.
 
     Example: dnatrace run --method fn --people 10000 --seed 1 --set tests.capacity=0.04 --out runs
     """
@@ -46,6 +46,7 @@ def run(
     from dnatrace.experiments import presentation, runs, store
     from dnatrace.experiments.config import load_config
     from dnatrace.experiments.progress import track
+    from dnatrace.experiments.report import write_report
     from dnatrace.recordings import Recorder
 
     names = "method release score epsilon delta unit gamma p1 noise people days seed simulator"
@@ -64,9 +65,10 @@ def run(
         record=Recorder.create(record) if record is not None else None,
     )
     stored = store.write_run(result, out) if out is not None else None
+    page = write_report(stored) if stored is not None else None
     if as_json:
         print_json(result.as_json())
     else:
         presentation.show_run(result)
-        if stored is not None:
-            print(f"Stored in {stored}")
+        if page is not None:
+            print(f"Stored in {stored}, report in {page.path}")

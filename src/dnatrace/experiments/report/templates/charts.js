@@ -1,0 +1,451 @@
+"use strict";
+// Small charts in SVG: lines with bands, points with bars, levels. A chart is drawn from a plain
+// description, again whenever a choice or the width changes. Texts are set as text, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const DASHES = ["", "7 3", "2 3", "9 3 2 3", "14 4", "1 4"];
+const COLOURS = 8;
+const SHADES = 3;
+const MOST_SHOWN = 8; // lines at first, and rows of a tooltip
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  return furnish(element, attributes, children);
+}
+
+function draw(tag, attributes = {}, ...children) {
+  return furnish(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function furnish(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/** A number with three significant digits, as in the tables. */
+function shown(value) {
+  if (value === null || value === undefined) return "–";
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  return String(Number(value.toPrecision(3)));
+}
+
+/** Mean ± half of the 90 % interval, and the median when there are several seeds. */
+function described(numbers) {
+  if (numbers.half === null) return shown(numbers.mean);
+  return `${shown(numbers.mean)} ± ${shown(numbers.half)}, median ${shown(numbers.median)}`;
+}
+
+// ---- Scales: from values to pixels -----------------------------------------------------------
+
+function linearScale(low, high, from, to) {
+  if (high <= low) high = low + 1;
+  const step = niceStep((high - low) / Math.max(2, Math.abs(to - from) / 70));
+  const last = Math.ceil(high / step - 1e-9) * step;
+  const ticks = [];
+  for (let k = Math.ceil(low / step); k * step <= last + step / 1e6; k++) ticks.push(k * step);
+  return { at: (v) => from + ((v - low) / (last - low)) * (to - from), ticks, holds: () => true };
+}
+
+function niceStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return power * [1, 2, 5, 10].find((m) => m * power >= rough * 0.999);
+}
+
+function logScale(low, high, from, to) {
+  const [a, b] = low === high ? [low / 2, high * 2] : [low, high];
+  const span = Math.log10(b) - Math.log10(a);
+  const marks = span < 1.5 ? [1, 2, 5] : [1];
+  const every = Math.max(1, Math.ceil(span / (Math.abs(to - from) / 45)));
+  const ticks = [];
+  for (let k = Math.floor(Math.log10(a)); k <= Math.ceil(Math.log10(b)); k++) {
+    if (k % every) continue;
+    for (const m of marks) {
+      const tick = Number((m * 10 ** k).toPrecision(1));
+      if (tick >= a * 0.999 && tick <= b * 1.001) ticks.push(tick);
+    }
+  }
+  const at = (v) => from + ((Math.log10(v) - Math.log10(a)) / span) * (to - from);
+  return { at, ticks, holds: (v) => v > 0 };
+}
+
+function classScale(names, from, to) {
+  const width = (to - from) / names.length;
+  return { at: (i) => from + width * (i + 0.5), ticks: names.map((_, i) => i), holds: () => true };
+}
+
+// ---- Colours: one a method, shades and dashes for its variants --------------------------------
+
+/**
+ * Give every series a look: the plain variant of a method has its full colour and no dashes. With
+ * one method alone, every series has a colour of its own.
+ */
+function dress(series, methods) {
+  const seen = new Map();
+  for (const one of series) if (one.plain) seen.set(one.method, 1);
+  series.forEach((one, i) => {
+    const variant = one.plain ? 0 : (seen.get(one.method) ?? 0);
+    if (!one.plain) seen.set(one.method, variant + 1);
+    const alone = methods.length === 1;
+    one.colour = `c${(alone ? i : methods.indexOf(one.method)) % COLOURS}`;
+    one.shade = `v${alone ? 0 : variant % SHADES}`;
+    one.dash = DASHES[(alone ? Math.floor(i / COLOURS) : variant) % DASHES.length];
+  });
+  return series;
+}
+
+/** Which series to show at first: all when few; else of every method the plain one, or the first. */
+function firstShown(series) {
+  if (series.length <= MOST_SHOWN) return new Set(series.map((s) => s.label));
+  const chosen = new Map();
+  for (const s of series) if (s.plain || !chosen.has(s.method)) chosen.set(s.method, s.label);
+  if (chosen.size > 1) return new Set(chosen.values());
+  return new Set(series.slice(0, MOST_SHOWN).map((s) => s.label));
+}
+
+function swatch(one) {
+  const sample = draw("svg", { class: "swatch", viewBox: "0 0 26 10", "aria-hidden": "true" });
+  const look = { class: `series ${one.colour} ${one.shade}`, d: "M0 5H26" };
+  if (one.level) look.class = `level ${one.colour} ${one.shade}`;
+  else if (one.dash) look["stroke-dasharray"] = one.dash;
+  sample.append(one.dots ? dot(one, 13, 5, false) : draw("path", look));
+  return sample;
+}
+
+function dot(one, x, y, hollow) {
+  const kind = hollow ? "dot hollow" : "dot";
+  return draw("circle", { class: `${kind} ${one.colour} ${one.shade}`, cx: x, cy: y, r: 4 });
+}
+
+// ---- Legend: a button a series ----------------------------------------------------------------
+
+class Legend {
+  constructor(element, series, initially, changed) {
+    this.element = element;
+    this.shown = initially;
+    this.series = series;
+    this.changed = changed;
+    this.buttons = series.map((one) => this.button(one));
+    element.replaceChildren(...this.buttons);
+    if (series.length > MOST_SHOWN) element.append(this.every("show all", true), this.every("hide all", false));
+    element.hidden = series.length < 2;
+  }
+
+  button(one) {
+    const button = make("button", { type: "button", "aria-pressed": String(this.shown.has(one.label)) });
+    button.append(swatch(one), one.label);
+    button.addEventListener("click", () => this.show(one, button, !this.shown.has(one.label)));
+    return button;
+  }
+
+  every(name, value) {
+    const button = make("button", { type: "button", class: "all" }, name);
+    button.addEventListener("click", () => {
+      this.series.forEach((one, i) => this.mark(one, this.buttons[i], value));
+      this.changed();
+    });
+    return button;
+  }
+
+  show(one, button, value) {
+    this.mark(one, button, value);
+    this.changed();
+  }
+
+  mark(one, button, value) {
+    if (value) this.shown.add(one.label);
+    else this.shown.delete(one.label);
+    button.setAttribute("aria-pressed", String(value));
+  }
+}
+
+// ---- The chart ---------------------------------------------------------------------------------
+
+/**
+ * Draws what `describe()` returns into the plot of a figure:
+ *   title, summary   texts for those who do not see it
+ *   x, y             {label, kind: "linear" | "log" | "classes", names?, most?}
+ *   series           [{label, name?, colour, shade, dash, level?, line?, band?, points}]
+ *   points           [{x, y, low, high, left?, right?, hollow?, text, title?}]
+ *   front            draw the Pareto front of all points
+ *   together         a tooltip tells all series at one x, not one point
+ */
+class Chart {
+  constructor(figure, describe) {
+    this.describe = describe;
+    this.plot = figure.querySelector(".plot");
+    this.tip = make("div", { class: "tip", role: "status" });
+    this.tip.hidden = true;
+    this.stops = [];
+    this.current = -1;
+    this.listen();
+    new ResizeObserver(() => {
+      if (this.plot.clientWidth !== this.width) this.redraw();
+    }).observe(this.plot);
+  }
+
+  redraw() {
+    const chart = this.describe();
+    this.width = this.plot.clientWidth;
+    this.height = Math.round(Math.min(420, Math.max(270, this.width * 0.5)));
+    const picture = draw("svg", { role: "img", viewBox: `0 0 ${this.width} ${this.height}` });
+    picture.setAttribute("aria-label", `${chart.title}. ${chart.summary}`);
+    picture.append(draw("title", {}, chart.title), draw("desc", {}, chart.summary));
+    this.overlay = draw("g", { "aria-hidden": "true" });
+    const points = chart.series.flatMap((s) => s.points).filter((p) => p.y !== null);
+    if (points.length) this.fill(picture, chart, points);
+    else picture.append(draw("text", { class: "name", x: 12, y: 40 }, "Nothing is shown: press a name."));
+    picture.append(this.overlay);
+    this.plot.replaceChildren(picture, this.tip);
+    this.together = chart.together;
+    this.hide();
+    if (!points.length) this.stops = [];
+  }
+
+  fill(picture, chart, points) {
+    const scales = this.scales(chart, points);
+    this.area = scales.area;
+    picture.append(this.axes(chart, scales));
+    const inside = (p) => p.y !== null && scales.y.holds(p.y) && (p.x === null || scales.x.holds(p.x));
+    for (const one of chart.series) picture.append(this.one(one, scales, inside));
+    if (chart.front) picture.append(frontOf(points.filter(inside), scales));
+    this.stops = chart.together ? stopsByX(chart, scales, inside) : stopsByPoint(chart, scales, inside);
+  }
+
+  scales(chart, points) {
+    const tops = points.map((p) => p.high ?? p.y);
+    const positive = points.map((p) => p.y).filter((v) => v > 0);
+    const log = chart.y.kind === "log" && positive.length > 0;
+    const area = { left: 56, right: this.width - 14, top: 26, bottom: this.height - 44 };
+    const top = Math.min(Math.max(...tops), chart.y.most ?? Infinity) || 1;
+    const y = log
+      ? logScale(Math.min(...positive) / 1.3, top * 1.1, area.bottom, area.top)
+      : linearScale(0, top, area.bottom, area.top);
+    const across = points.filter((p) => p.x !== null);
+    return { area, x: this.across(chart.x, across, area), y };
+  }
+
+  across(axis, points, area) {
+    if (axis.kind === "classes") return classScale(axis.names, area.left, area.right);
+    const low = Math.min(...points.map((p) => p.left ?? p.x));
+    const high = Math.max(...points.map((p) => p.right ?? p.x));
+    if (!points.length) return linearScale(0, 1, area.left, area.right);
+    if (axis.kind === "log") return logScale(low / 1.5, high * 1.5, area.left, area.right);
+    return linearScale(Math.min(0, low), high, area.left, area.right);
+  }
+
+  axes(chart, { area, x, y }) {
+    const group = draw("g", { "aria-hidden": "true" });
+    for (const tick of y.ticks) {
+      const at = y.at(tick);
+      group.append(draw("line", { class: "grid", x1: area.left, x2: area.right, y1: at, y2: at }));
+      group.append(draw("text", { x: area.left - 6, y: at + 4, "text-anchor": "end" }, shown(tick)));
+    }
+    const longest = Math.max(...(chart.x.names ?? [""]).map((name) => name.length));
+    const every = chart.x.names ? Math.ceil((longest * 8 * x.ticks.length) / (area.right - area.left)) : 1;
+    for (const tick of x.ticks) {
+      if (chart.x.names && tick % every) continue; // narrow screens: not every name fits
+      const name = chart.x.names ? chart.x.names[tick] : shown(tick);
+      group.append(draw("text", { x: x.at(tick), y: area.bottom + 16, "text-anchor": "middle" }, name));
+    }
+    const base = { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom };
+    group.append(draw("line", base));
+    const middle = (area.left + area.right) / 2;
+    group.append(draw("text", { class: "name", x: 2, y: 13 }, chart.y.label));
+    const place = { class: "name", x: middle, y: this.height - 8, "text-anchor": "middle" };
+    group.append(draw("text", place, chart.x.label));
+    return group;
+  }
+
+  one(one, scales, inside) {
+    const look = `${one.colour} ${one.shade}`;
+    const group = draw("g", { "data-series": one.label });
+    if (one.level) {
+      const at = scales.y.at(one.points[0].y);
+      const { left, right } = scales.area;
+      if (inside(one.points[0])) {
+        group.append(draw("line", { class: `level ${look}`, x1: left, x2: right, y1: at, y2: at }));
+      }
+      return group;
+    }
+    const place = (p) => [scales.x.at(p.x) + (one.shift ?? 0), scales.y.at(p.y)];
+    if (one.band) group.append(draw("path", { class: `band ${look}`, d: bandPath(one.points, scales, inside) }));
+    if (one.line) {
+      const path = draw("path", { class: `series ${look}`, d: linePath(one.points, place, inside) });
+      if (one.dash) path.setAttribute("stroke-dasharray", one.dash);
+      group.append(path);
+    }
+    if (one.band) return group;
+    for (const p of one.points.filter(inside)) {
+      const [x, y] = place(p);
+      group.append(...bars(p, x, y, scales, look), dot(one, x, y, p.hollow));
+    }
+    return group;
+  }
+
+  // ---- Reading values: pointer and keyboard ----
+
+  listen() {
+    this.plot.addEventListener("pointermove", (event) => this.follow(event));
+    this.plot.addEventListener("pointerdown", (event) => this.follow(event));
+    this.plot.addEventListener("pointerleave", () => this.hide());
+    this.plot.addEventListener("blur", () => this.hide());
+    this.plot.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  follow(event) {
+    if (!this.stops.length) return;
+    const box = this.plot.getBoundingClientRect();
+    const zoom = this.width / box.width;
+    const [x, y] = [(event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom];
+    const distance = (stop) => {
+      if (this.together) return Math.abs(stop.x - x);
+      return stop.x === null ? Math.abs(stop.y - y) * 1.5 : Math.hypot(stop.x - x, stop.y - y);
+    };
+    let best = 0;
+    this.stops.forEach((stop, i) => {
+      if (distance(stop) < distance(this.stops[best])) best = i;
+    });
+    this.tell(best);
+  }
+
+  press(event) {
+    const last = this.stops.length - 1;
+    const places = {
+      ArrowRight: Math.min(last, this.current + 1),
+      ArrowLeft: this.current < 0 ? last : Math.max(0, this.current - 1),
+      Home: 0,
+      End: last,
+    };
+    if (event.key === "Escape") this.hide();
+    else if (event.key in places && last >= 0) {
+      event.preventDefault();
+      this.tell(places[event.key]);
+    }
+  }
+
+  tell(index) {
+    this.current = index;
+    const stop = this.stops[index];
+    const rows = stop.rows.slice(0, MOST_SHOWN).map((row) =>
+      make("p", { class: "row" }, swatch(row.one), make("span", {}, row.text)),
+    );
+    const rest = stop.rows.length - rows.length;
+    if (rest > 0) rows.push(make("p", {}, `and ${rest} lower`));
+    this.tip.replaceChildren(make("p", { class: "title" }, stop.title), ...rows);
+    this.tip.hidden = false;
+    this.point(stop);
+    const x = stop.x ?? this.width / 2;
+    const wide = this.tip.offsetWidth;
+    const left = x + 14 + wide < this.width ? x + 14 : Math.max(0, x - 14 - wide);
+    this.tip.style.left = `${Math.min(left, this.width - wide)}px`;
+    const high = this.tip.offsetHeight;
+    const below = stop.y + 12 + high < this.height ? stop.y + 12 : stop.y - 12 - high;
+    this.tip.style.top = `${this.together ? this.area.top : below}px`;
+  }
+
+  point(stop) {
+    const { left, right, top, bottom } = this.area;
+    const line = (x1, x2, y1, y2) => draw("line", { class: "cursor", x1, x2, y1, y2 });
+    if (this.together) this.overlay.replaceChildren(line(stop.x, stop.x, top, bottom));
+    else if (stop.x === null) this.overlay.replaceChildren(line(left, right, stop.y, stop.y));
+    else this.overlay.replaceChildren(draw("circle", { class: "ring", cx: stop.x, cy: stop.y, r: 8 }));
+  }
+
+  hide() {
+    this.current = -1;
+    this.tip.hidden = true;
+    this.overlay?.replaceChildren();
+  }
+}
+
+// ---- Shapes and stops ---------------------------------------------------------------------------
+
+function linePath(points, place, inside) {
+  let path = "";
+  let pen = "M";
+  for (const p of points) {
+    if (inside(p)) {
+      path += pen + place(p).map((v) => v.toFixed(1)).join(" ");
+      pen = "L";
+    } else pen = "M";
+  }
+  return path;
+}
+
+/** The height of an end of an interval, cut at the edges of the chart. */
+function within(value, y, area) {
+  return y.holds(value) ? Math.max(area.top, Math.min(area.bottom, y.at(value))) : area.bottom;
+}
+
+function bandPath(points, { x, y, area }, inside) {
+  let path = "";
+  let run = [];
+  const close = () => {
+    const edge = (p, v) => `${x.at(p.x).toFixed(1)} ${within(v, y, area).toFixed(1)}`;
+    const there = run.map((p) => edge(p, p.high));
+    const back = run.reverse().map((p) => edge(p, p.low));
+    if (there.length > 1) path += `M${[...there, ...back].join("L")}Z`;
+    run = [];
+  };
+  for (const p of points) {
+    if (inside(p) && p.high !== null) run.push(p);
+    else close();
+  }
+  close();
+  return path;
+}
+
+function bars(p, x, y, scales, look) {
+  const found = [];
+  const bar = (x1, y1, x2, y2) => found.push(draw("line", { class: `bar ${look}`, x1, y1, x2, y2 }));
+  if (p.high !== null) bar(x, within(p.low, scales.y, scales.area), x, within(p.high, scales.y, scales.area));
+  if (p.right !== undefined && p.right !== null) {
+    bar(Math.max(scales.area.left, scales.x.at(p.left)), y, scales.x.at(p.right), y);
+  }
+  return found;
+}
+
+/** Points that no other beats in both: steps from the left end to the right one. */
+function frontOf(points, { x, y }) {
+  const sorted = [...points].sort((a, b) => a.x - b.x || a.y - b.y);
+  let path = "";
+  let best = Infinity;
+  for (const p of sorted) {
+    if (p.y >= best) continue;
+    path += path ? `H${x.at(p.x).toFixed(1)}V${y.at(p.y).toFixed(1)}` : `M${x.at(p.x)} ${y.at(p.y)}`;
+    best = p.y;
+  }
+  return draw("path", { class: "front", d: path });
+}
+
+function stopsByX(chart, scales, inside) {
+  const rows = new Map();
+  for (const one of chart.series) {
+    for (const p of one.points.filter(inside)) {
+      if (!rows.has(p.x)) rows.set(p.x, []);
+      rows.get(p.x).push({ one, y: p.y, text: `${one.label}: ${p.text}` });
+    }
+  }
+  const named = (x) => (chart.x.names ? chart.x.names[x] : x);
+  return [...rows]
+    .sort((a, b) => a[0] - b[0])
+    .map(([x, found]) => ({
+      x: scales.x.at(x),
+      title: `${chart.x.label} ${named(x)}`,
+      rows: found.sort((a, b) => b.y - a.y),
+    }));
+}
+
+function stopsByPoint(chart, scales, inside) {
+  return chart.series
+    .flatMap((one) =>
+      one.points.filter(inside).map((p) => ({
+        x: one.level ? null : scales.x.at(p.x),
+        y: scales.y.at(p.y),
+        title: p.title,
+        rows: p.text.map((text) => ({ one, text })),
+      })),
+    )
+    .sort((a, b) => (a.x ?? Infinity) - (b.x ?? Infinity));
+}

@@ -1,0 +1,47 @@
+"""A store of real, small runs for the tests of the report."""
+
+import shutil
+from pathlib import Path
+
+import numba
+
+from dnatrace.experiments import store
+from dnatrace.experiments.config import RunConfig
+from dnatrace.experiments.runs import run
+
+SEEDS = (1, 2, 3)
+DAYS = 20
+SETTINGS = {
+    "none": {"method": "none"},
+    "public-only": {"method": "public-only"},
+    "fn": {"method": "fn"},
+    "fn, adherence 0.5": {"method": "fn", "isolation": {"adherence": 0.5}},
+    "dpfn-s, ε 0.3": {"method": "dpfn-s", "epsilon": 0.3},
+    "dpfn-s, ε 1": {"method": "dpfn-s", "epsilon": 1.0},
+    "dpfn-s, ε 3": {"method": "dpfn-s", "epsilon": 3.0},
+    "dpfn-s, release as_published, ε 1": {"method": "dpfn-s", "release": "as_published"},
+    "dpfn-s, ε 1, false negatives 0.3": {
+        "method": "dpfn-s",
+        "tests": {"false_negative_rate": 0.3},
+    },
+}
+
+
+def config_of(label, seed):
+    return RunConfig(people=300, days=DAYS, initially_infected=8, seed=seed, **SETTINGS[label])
+
+
+def fill(path):
+    numba.set_num_threads(1)  # so small a city only waits for a second thread
+    for label in SETTINGS:
+        for seed in SEEDS:
+            config = config_of(label, seed)
+            store.write_files(store.render(run(config)), path, config.digest)
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    return path
+
+
+def copy_run(path, to, label, seed=SEEDS[0]):
+    """Copy one run into a store of its own, where a test may break it."""
+    name = config_of(label, seed).digest
+    return Path(shutil.copytree(path / name, to / name))
