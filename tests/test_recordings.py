@@ -4,7 +4,7 @@ import pytest
 import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import run
+from dnatrace.experiments.runs import build_simulator, run
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.recordings import Recorder, read_recording
 
@@ -37,6 +37,8 @@ def test_what_was_written_gives_the_messages_again(recorded):
     np.testing.assert_array_equal(fn.infected(heard, last.outcomes, **model), last.messages)
     assert (last.outcomes[-1] >= 0).sum() == result.daily["tests"][-1].as_py()
     assert (last.states > 0).sum() == result.daily["ever_infected"][-1].as_py()
+    assert last.isolated.sum() == result.daily["isolated"][-1].as_py() > 0
+    np.testing.assert_array_equal(last.age_groups, build_simulator(config).age_groups)
 
 
 def test_bad_directories(recorded, tmp_path):
@@ -45,6 +47,13 @@ def test_bad_directories(recorded, tmp_path):
         Recorder.create(directory)
     with pytest.raises(InputError, match="holds no recorded days"):
         next(read_recording(tmp_path))
+    with np.load(directory / "day-0001.npz") as stored:
+        kept = {name: stored[name] for name in stored if name != "isolated"}
+    older = tmp_path / "older"
+    older.mkdir()
+    np.savez(older / "day-0001.npz", **kept)
+    with pytest.raises(InputError, match="older version"):
+        next(read_recording(older))
     (tmp_path / "day-0002.npz").touch()
     with pytest.raises(InputError, match="day 1 is missing"):
         next(read_recording(tmp_path))

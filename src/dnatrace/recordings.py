@@ -29,6 +29,8 @@ class RecordedDay:
         messages: P(I) after the last round, float32 [days, people].
         outcomes: own tests, int8 [days, people].
         states: course states at the end of the day, uint8 [people].
+        age_groups: decade of age, uint8 [people].
+        isolated: who was in isolation, bool [people].
     """
 
     day: int
@@ -36,6 +38,8 @@ class RecordedDay:
     messages: NDArray[np.float32]
     outcomes: NDArray[np.int8]
     states: NDArray[np.uint8]
+    age_groups: NDArray[np.uint8]
+    isolated: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,12 @@ class Recorder:
         messages: NDArray[np.float32] | None,
         outcomes: NDArray[np.int8],
         states: NDArray[np.uint8],
+        age_groups: NDArray[np.uint8] | None,
+        isolated: NDArray[np.bool_],
     ) -> None:
         """Write one day. Cost: 4 bytes a contact, 5 bytes a person and day of the window."""
-        if messages is None:
-            raise InputError("a recording needs the messages")
+        if messages is None or age_groups is None:
+            raise InputError("a recording needs the messages and the age groups")
         with replacing(self.directory / f"day-{day:04d}.npz") as temporary:
             np.savez(
                 temporary,
@@ -75,6 +81,8 @@ class Recorder:
                 messages=messages,
                 outcomes=outcomes,
                 states=states,
+                age_groups=age_groups,
+                isolated=isolated,
             )
 
 
@@ -88,6 +96,8 @@ def read_recording(directory: Path) -> Iterator[RecordedDay]:
         if path.stem != f"day-{number:04d}":
             raise InputError(f"{directory}: day {number} is missing")
         with np.load(path) as stored:
+            if "isolated" not in stored:
+                raise InputError(f"{path}: was recorded by an older version, without isolation")
             window.append(DayContacts(offsets=stored["offsets"], senders=stored["senders"]))
             messages = stored["messages"]
             while len(window) > messages.shape[0]:
@@ -98,4 +108,6 @@ def read_recording(directory: Path) -> Iterator[RecordedDay]:
                 messages=messages,
                 outcomes=stored["outcomes"],
                 states=stored["states"],
+                age_groups=stored["age_groups"],
+                isolated=stored["isolated"],
             )

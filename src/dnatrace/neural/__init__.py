@@ -1,0 +1,1 @@
+"""The neural augmentation: samples of simulated runs, networks, certificates, their evaluation."""
