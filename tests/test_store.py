@@ -1,5 +1,11 @@
+import errno
 import json
 import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +16,9 @@ from dnatrace.experiments.config import RunConfig
 from dnatrace.experiments.runs import run
 
 CONFIG = RunConfig(method="random", people=200, days=5, seed=1)
+DIGEST = "0123456789abcdef"
+MOUNT = shutil.which("mount")
+FILES = {"summary.json": b"{}", "a.txt": b"a"}
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +53,12 @@ def test_an_earlier_run_is_replaced_whole(result, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == [CONFIG.digest]
 
 
+def no_space(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_a_failure_leaves_nothing_and_keeps_the_old(result, tmp_path, monkeypatch):
     before = contents(store.write_run(result, tmp_path))
-
-    def no_space(*_):
-        raise OSError(28, "No space left on device")
-
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         store.write_run(result, tmp_path)
@@ -57,7 +66,124 @@ def test_a_failure_leaves_nothing_and_keeps_the_old(result, tmp_path, monkeypatc
     assert contents(tmp_path / CONFIG.digest) == before
 
 
+def test_the_old_run_comes_back_when_the_new_one_cannot_take_its_name(tmp_path, monkeypatch):
+    store.write_files(FILES, tmp_path, DIGEST)
+    monkeypatch.setattr(store, "_rename", no_space)
+    with pytest.raises(InputError, match="No space left"):
+        store.write_files(FILES | {"a.txt": b"new"}, tmp_path, DIGEST, replace=True)
+    assert [p.name for p in tmp_path.iterdir()] == [DIGEST]
+    assert contents(tmp_path / DIGEST) == FILES
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
+    mounted = subprocess.run(command, capture_output=True, check=False) if MOUNT else None
+    if mounted is None or mounted.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        store.write_files(FILES, disk, DIGEST)
+        with pytest.raises(InputError, match="cannot be written: No space left on device"):
+            store.write_files({"summary.json": bytes(200_000)}, disk, "f" * 16)
+        assert [p.name for p in disk.iterdir()] == [DIGEST]
+        assert contents(disk / DIGEST) == FILES
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
 def test_a_file_in_the_way(result, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="file: cannot be written"):
         store.write_run(result, tmp_path / "file")
+    with pytest.raises(InputError, match="is a file, not a directory"):
+        store.check_store(tmp_path / "file" / "store")
+
+
+def test_a_directory_without_permission(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(InputError, match="cannot be written: no permission"):
+        store.check_store(tmp_path / "store")
+
+
+def test_of_two_writers_the_first_wins(tmp_path):
+    assert store.write_files(FILES, tmp_path, DIGEST)
+    assert not store.write_files(FILES | {"a.txt": b"second"}, tmp_path, DIGEST)
+    assert contents(tmp_path / DIGEST) == FILES
+    assert [p.name for p in tmp_path.iterdir()] == [DIGEST]
+
+
+def test_many_writers_at_once_leave_one_whole_run(tmp_path):
+    won = []
+
+    def write(i):
+        files = {"summary.json": b"{}"} | {f"{k}": bytes([i]) * 1000 for k in range(5)}
+        if store.write_files(files, tmp_path, DIGEST):
+            won.append(i)
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    kept = contents(tmp_path / DIGEST)
+    assert {kept[f"{k}"] for k in range(5)} == {bytes(won) * 1000}
+    assert [p.name for p in tmp_path.iterdir()] == [DIGEST]
+
+
+def test_a_damaged_run_is_not_complete_and_is_replaced(tmp_path):
+    (tmp_path / DIGEST).mkdir()
+    (tmp_path / DIGEST / "a.txt").touch()
+    assert not store.is_complete(tmp_path / DIGEST)
+    assert store.stored_runs(tmp_path) == []
+    assert store.write_files(FILES, tmp_path, DIGEST)
+    assert store.stored_runs(tmp_path) == [tmp_path / DIGEST]
+    assert contents(tmp_path / DIGEST) == FILES
+
+
+def leftover(directory, *, process, kind="partial", machine=None):
+    path = directory / f".{DIGEST}.{machine or store._machine()}-{process}-00ff.{kind}"
+    path.mkdir()
+    (path / "summary.json").write_bytes(b"{}")
+    return path
+
+
+def dead_process():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_only_what_dead_writers_left_is_cleared(tmp_path):
+    dead, machine = dead_process(), "a" * 12
+    leftover(tmp_path, process=dead)
+    mine = leftover(tmp_path, process=os.getpid())
+    elsewhere = leftover(tmp_path, process=dead, machine=machine)
+    forgotten = leftover(tmp_path, process=dead + 1, machine=machine)
+    os.utime(forgotten, (0, time.time() - 25 * 3600))
+    assert store.stored_runs(tmp_path) == []  # none of them is a run
+    assert store.clear_leftovers(tmp_path) == 2
+    assert sorted(tmp_path.iterdir()) == sorted([mine, elsewhere])
+    assert store.clear_leftovers(tmp_path / "absent") == 0
+
+
+def test_a_run_that_was_about_to_be_replaced_comes_back(tmp_path):
+    leftover(tmp_path, process=dead_process(), kind="old")
+    store.clear_leftovers(tmp_path)
+    assert store.stored_runs(tmp_path) == [tmp_path / DIGEST]
+    leftover(tmp_path, process=dead_process(), kind="old")
+    store.clear_leftovers(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == [DIGEST]
+
+
+def test_workers_do_without_matplotlib():
+    code = """if True:
+        import sys
+        from dnatrace.experiments import workers
+        from dnatrace.experiments.config import RunConfig
+        files, error = workers.attempt(RunConfig(method="random", people=50, days=2))
+        assert error is None and "summary.json" in files, error
+        assert "matplotlib" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)

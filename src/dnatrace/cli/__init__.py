@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dnatrace._version import __version__
-from dnatrace.cli import doctor, inference, privacy, runs
+from dnatrace.cli import doctor, experiments, inference, models, neural, privacy, report, runs
 from dnatrace.errors import InputError
 
 app = typer.Typer(
@@ -24,6 +24,14 @@ app.command()(inference.infer)
 app.add_typer(privacy.app, name="privacy")
 app.command()(privacy.audit)
 app.command()(privacy.attack)
+app.command()(neural.dataset)
+app.command()(neural.evaluate)
+app.command()(experiments.sweep)
+app.command()(experiments.reproduce)
+app.command()(report.report)
+app.command()(models.train)
+app.command()(models.certify)
+app.command()(models.export)
 app.command()(doctor.doctor)
 
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from dnatrace.errors import InputError
 from dnatrace.methods.base import Score
+from dnatrace.neural.runtime import DEFAULT_MODEL, load_model
 from dnatrace.policy import AdherenceUnit
 from dnatrace.privacy.accounting import Unit
 from dnatrace.simulators.base import N_AGE_GROUPS
@@ -42,6 +43,9 @@ class MethodSection(_Section):
     mu_ref: Share = Field(0.005, description="message that stands for an average contact")
     rho: Annotated[float, Field(ge=0.0)] = Field(
         0.05, description="expected spread of the exposure, for shrinkage"
+    )
+    model: str = Field(
+        DEFAULT_MODEL, description="network of dna: the name of one that ships, or a path"
     )
 
 
@@ -114,7 +118,7 @@ class AppSection(_Section):
 class SimulatorSection(_Section):
     """Who meets whom, and who gets infected."""
 
-    name: Literal["city", "replay"] = "city"
+    name: Literal["city", "replay", "openabm", "covasim"] = "city"
     contacts: str | None = Field(
         None, description="replay: CSV or Parquet of sender, receiver, day"
     )
@@ -192,12 +196,14 @@ class RunConfig(_Section):
     def digest(self) -> str:
         """The name of the run: 16 hexadecimal digits of the hash of all settings.
 
-        A contact list that is replayed counts with its content.
+        A contact list that is replayed, and the network of `dna`, count with their content.
         """
         text = json.dumps(self.as_dict(), sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=8)
         if self.simulator.contacts is not None and Path(self.simulator.contacts).is_file():
             digest.update(Path(self.simulator.contacts).read_bytes())
+        if self.method.name == "dna":
+            digest.update(load_model(self.method.model).certificate.digest.encode())
         return digest.hexdigest()
 
 
@@ -227,7 +233,7 @@ def load_config(
     its_people, its_method = values.pop("people", None), values["method"]["name"]
     its_release = values["method"].pop("release", None)
     if file is not None:
-        _merge(values, _read_toml(file))
+        _merge(values, read_toml(file))
     for setting in settings:
         _merge(values, _parse_setting(setting))
     for key, value in (overrides or {}).items():
@@ -266,7 +272,8 @@ def _read_preset(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file, or say what is wrong with it."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a TOML file")
     try:

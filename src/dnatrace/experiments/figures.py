@@ -1,6 +1,7 @@
 """Figures of stored runs, as functions of tables alone."""
 
-from pathlib import Path
+import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,21 @@ def epidemic(daily: pa.Table, summary: dict[str, Any]) -> Figure:
     return figure
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG and SVG, the same bytes for the same figure."""
+_SAVING: dict[str, dict[str, Any]] = {
+    "png": {"dpi": 150, "metadata": {"Software": None}},
+    "svg": {"metadata": {"Date": None}},
+    "pdf": {"metadata": {"CreationDate": None}},
+}
+
+
+def rendered(
+    figure: Figure, name: str, formats: Sequence[str] = ("png", "svg")
+) -> dict[str, bytes]:
+    """Return a figure as files name.png and so on, the same bytes for the same figure."""
+    files = {}
     with rc_context({"svg.hashsalt": "dnatrace", "svg.fonttype": "none"}):
-        figure.savefig(path.with_suffix(".png"), dpi=150, metadata={"Software": None})
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        for suffix in formats:
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=suffix, **_SAVING[suffix])
+            files[f"{name}.{suffix}"] = buffer.getvalue()
+    return files

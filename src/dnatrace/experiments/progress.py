@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -17,10 +18,20 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
     if not _LOG.isEnabledFor(logging.INFO):
         yield from items
     elif sys.stderr.isatty():
-        with Progress(console=Console(stderr=True), transient=True) as bar:
+        # Speed over an hour: runs that take minutes come in too rarely for the usual half minute.
+        with Progress(
+            console=Console(stderr=True), transient=True, speed_estimate_period=3600.0
+        ) as bar:
             yield from bar.track(items, total=total, description=label)
     else:
+        start = time.monotonic()
         for done, item in enumerate(items, start=1):
             yield item
             if done * 10 // total > (done - 1) * 10 // total:
-                _LOG.info("%s: %d of %d", label, done, total)
+                left = (time.monotonic() - start) / done * (total - done)
+                _LOG.info("%s: %d of %d, about %s left", label, done, total, _duration(left))
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

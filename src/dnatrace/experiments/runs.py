@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,18 @@ from dnatrace import tables
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
 from dnatrace.experiments import guarantees
-from dnatrace.experiments.config import RunConfig
+from dnatrace.experiments.config import MethodSection, RunConfig
 from dnatrace.experiments.metrics import Meter
 from dnatrace.methods.catalogue import MethodOptions, build_method
+from dnatrace.methods.ranker import as_method
 from dnatrace.policy import IsolationRules, TestRules
 from dnatrace.privacy.accounting import Ledger
 from dnatrace.recordings import Recorder
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.simulators.base import Simulator
 from dnatrace.simulators.city import City
+from dnatrace.simulators.covasim import Covasim
+from dnatrace.simulators.openabm import OpenABM
 from dnatrace.simulators.replay import Replay
 from dnatrace.tracing import DayLog, LoopRules, trace
 
@@ -61,23 +65,34 @@ class RunResult:
 
 
 def run(
-    config: RunConfig, *, track: Track | None = None, record: Recorder | None = None
+    config: RunConfig,
+    *,
+    method: Any = None,
+    track: Track | None = None,
+    record: Recorder | None = None,
 ) -> RunResult:
     """Run the closed loop of a configuration.
 
     Args:
         config: what to run.
+        method: an object to use instead of the configuration's method: a `methods.base.Method` or
+            a `methods.ranker.Ranker`. Its result has no digest and cannot be stored.
         track: wraps the days, for instance with a progress bar.
         record: where to write what training needs, day by day.
     """
     start = time.perf_counter()
+    asked = config if method is None else _without_method(config)
     simulator = build_simulator(config)
-    rules = loop_rules(config)
+    rules = loop_rules(asked)
     meter = Meter(simulator=simulator, most_tests=rules.tests.most_tests(simulator.n_people))
-    method = build_method(config.method.name, method_options(config))
+    tracer = (
+        build_method(config.method.name, method_options(config))
+        if method is None
+        else as_method(method, n_days=config.days)
+    )
     days = trace(
         simulator,
-        method,
+        tracer,
         rules,
         days=config.days,
         seed=config.seed,
@@ -94,6 +109,8 @@ def run(
                     outcomes=log.facts.outcomes,
                     messages=log.facts.messages,
                     states=log.states,
+                    age_groups=log.facts.age_groups,
+                    isolated=log.isolated,
                     day=log.day,
                 )
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
@@ -101,25 +118,41 @@ def run(
         config=config,
         summary=meter.summary()
         | describe(config, simulator.n_people)
-        | {"privacy": guarantees.describe(config, ledger)},
+        | {"privacy": guarantees.describe(asked, ledger)}
+        | _outside_name(method),
         daily=pa.table(meter.daily()),
         groups=pa.table(meter.groups()),
         ledger=ledger,
         seconds={k: round(v, 4) for k, v in seconds.items()},
-        provenance=provenance(config),
+        provenance=provenance(config) | {"simulator": getattr(simulator, "source", "built in")},
     )
+
+
+def _without_method(config: RunConfig) -> RunConfig:
+    """Return a configuration of one that shows all, for a method that it does not name."""
+    return config.model_copy(update={"method": MethodSection(name="fn")})
+
+
+def _outside_name(method: Any) -> dict[str, Any]:
+    """Return what a summary says of a method that was given as an object."""
+    return {} if method is None else {"method": type(method).__name__, "config_digest": None}
 
 
 def build_simulator(config: RunConfig) -> Simulator:
     """Return the simulator of a configuration on day 0."""
     if config.simulator.name == "replay":
         return _build_replay(config)
-    return City(
-        n_people=config.people,
-        seed=config.seed,
-        initially_infected=config.n_initially_infected,
-        isolation_keeps_household=config.isolation.keeps_household,
-    )
+    people: dict[str, Any] = {
+        "n_people": config.people,
+        "seed": config.seed,
+        "initially_infected": config.n_initially_infected,
+        "isolation_keeps_household": config.isolation.keeps_household,
+    }
+    if config.simulator.name == "openabm":
+        return OpenABM(**people, n_days=config.days)
+    if config.simulator.name == "covasim":
+        return Covasim(**people, n_days=config.days)
+    return City(**people)
 
 
 def _build_replay(config: RunConfig) -> Simulator:
@@ -177,6 +210,7 @@ def method_options(config: RunConfig) -> MethodOptions:
         target=guarantees.target_of(config),
         window=config.seir.window,
         noise=guarantees.noise_of(config),
+        model=m.model,
     )
 
 
@@ -207,14 +241,21 @@ def provenance(config: RunConfig) -> dict[str, Any]:
     }
 
 
+@cache
 def _commit() -> str | None:
-    """Return the commit of the source tree this package runs from, None outside of one."""
+    """Return the commit of the source tree this package runs from, None outside of one.
+
+    Asked once a process, and without taking a lock: a killed process must not leave one behind.
+    """
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return None
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"]
+    git = ["git", "--no-optional-locks", "-C", str(root)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        head, changes = (
+            subprocess.run([*git, *command], capture_output=True, text=True, check=True).stdout
+            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    return head.strip() + ("-dirty" if changes.strip() else "")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from dnatrace.errors import InputError
 from dnatrace.methods.base import Method, Score
 from dnatrace.methods.chance import Chance
+from dnatrace.methods.dna import Dna, DnaRelease
 from dnatrace.methods.dpfn import Dpfn, DpfnRelease
 from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
 from dnatrace.methods.fn import FactorisedNeighbours
@@ -14,6 +15,7 @@ from dnatrace.methods.per_message import PerMessage, PerMessageRelease
 from dnatrace.methods.public_only import PublicOnly
 from dnatrace.methods.settings import choose
 from dnatrace.methods.traditional import Traditional, TraditionalRelease
+from dnatrace.neural.runtime import DEFAULT_MODEL, load_model
 from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import Noise
 
@@ -31,6 +33,7 @@ class MethodOptions:
         target: what noise is calibrated for.
         window: days of contacts that are kept.
         noise: where noise comes from.
+        model: trained network of `dna`: the name of one that ships, or a path.
     """
 
     release: str | None
@@ -41,6 +44,7 @@ class MethodOptions:
     target: Target
     window: int
     noise: Noise
+    model: str = DEFAULT_MODEL
 
 
 def _traditional(o: MethodOptions) -> Method:
@@ -85,6 +89,21 @@ def _dpfn_s(o: MethodOptions) -> Method:
     )
 
 
+def _dna(o: MethodOptions) -> Method:
+    kind = choose("release of dna", o.release, DnaRelease)
+    belief = DpfnS(
+        target=o.target,
+        release_kind=DpfnSRelease(kind.value),
+        score=o.score,
+        gamma=o.gamma,
+        mu_ref=o.mu_ref,
+        rho=o.rho,
+        window_days=o.window,
+        noise=o.noise,
+    )
+    return Dna(belief=belief, model=load_model(o.model))
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A method of the catalogue: how to build it, and its releases, the default one first."""
@@ -104,6 +123,7 @@ CATALOGUE: Mapping[str, Entry] = {
     "per-message": Entry(_per_message, tuple(PerMessageRelease)),
     "dpfn": Entry(_dpfn, tuple(DpfnRelease)),
     "dpfn-s": Entry(_dpfn_s, tuple(DpfnSRelease)),
+    "dna": Entry(_dna, tuple(DnaRelease)),
 }
 
 

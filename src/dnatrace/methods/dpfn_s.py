@@ -164,7 +164,7 @@ class _Linear:
             mu=1.0 / mechanism.multiplier,
             budget=mechanism.budget,
         )
-        shrink = _shrinkage(method.rho, mechanism.multiplier * reach)
+        shrink = shrinkage(method.rho, mechanism.multiplier * reach)
         released = mechanism.release(
             statistic,
             day=facts.day,
@@ -200,8 +200,8 @@ def _linear_mechanism(method: DpfnS, facts: DayFacts) -> GaussianMechanism:
     )
 
 
-def _shrinkage(rho: float | None, relative_noise: float) -> float:
-    """Return λ = v/(v + σ²) with v = (ρ·max|w|)² and σ = relative_noise·max|w|."""
+def shrinkage(rho: float | None, relative_noise: Any) -> Any:
+    """Return λ = v/(v + σ²) with v = (ρ·max|w|)² and σ = relative_noise·max|w|, also by person."""
     if rho is None:
         return 1.0
     return rho * rho / (rho * rho + relative_noise * relative_noise)
@@ -218,20 +218,7 @@ class _Restart:
         return None
 
     def release(self, method: DpfnS, facts: DayFacts, state: None) -> tuple[Released, None]:
-        bound = np.array(
-            sensitivity.two_sided_decay(
-                facts.parameters, window=method.window_days, with_exposed=method.with_exposed
-            )
-        )
-        top = float(bound.max())
-        lifetime = Lifetime(shares=tuple(bound / top if top else bound), joint=True)
-        counts = facts.window.counts
-        # Days without influence leave, too: rounding must not let them through without noise.
-        matters = bound[: len(facts.window)][::-1, None] > 0.0
-        usable = sensitivity.usable_days(facts.outcomes) & matters
-        exposures = np.where(usable, method.exposures(facts), method.reference(facts, counts))
-        heard = (usable & (counts > 0)).any(axis=0)
-        reach = sensitivity.message_reach(facts.parameters.p1, method.gamma) * top
+        statistic, lifetime = restarted(method, facts)
         mechanism = GaussianMechanism(
             name="score without messages from before the last own test (sensitivity p1·γ)",
             multiplier=method.target.multiplier(lifetime),
@@ -239,11 +226,29 @@ class _Restart:
             noise=method.noise,
             purpose=_PURPOSE,
         )
-        statistic = Bounded(
-            values=method.belief(facts, exposures),
-            sensitivity=np.where(heard, reach * (1.0 + 1e-9), 0.0),
-        )
         return mechanism.release(statistic, day=facts.day), None
+
+
+def restarted(method: DpfnS, facts: DayFacts) -> tuple[Bounded, Lifetime]:
+    """Return the statistic of `restart`, and how a contact spends over its releases."""
+    bound = np.array(
+        sensitivity.two_sided_decay(
+            facts.parameters, window=method.window_days, with_exposed=method.with_exposed
+        )
+    )
+    top = float(bound.max())
+    counts = facts.window.counts
+    # Days without influence leave, too: rounding must not let them through without noise.
+    matters = bound[: len(facts.window)][::-1, None] > 0.0
+    usable = sensitivity.usable_days(facts.outcomes) & matters
+    exposures = np.where(usable, method.exposures(facts), method.reference(facts, counts))
+    heard = (usable & (counts > 0)).any(axis=0)
+    reach = sensitivity.message_reach(facts.parameters.p1, method.gamma) * top
+    statistic = Bounded(
+        values=method.belief(facts, exposures),
+        sensitivity=np.where(heard, reach * (1.0 + 1e-9), 0.0),
+    )
+    return statistic, Lifetime(shares=tuple(bound / top if top else bound), joint=True)
 
 
 class _AsPublished:
@@ -268,15 +273,22 @@ class _AsPublished:
         released = publish_unproven(
             Bounded(values=scores, sensitivity=np.full(scores.shape, c)),
             mechanism,
-            _unproven_event(method, facts, mechanism),
+            unproven_event(method, facts, mechanism),
             day=facts.day,
             decode=lambda noisy: np.clip(noisy, 0.0, method.gamma),
         )
         return released, None
 
 
-def _unproven_event(method: DpfnS, facts: DayFacts, mechanism: GaussianMechanism) -> UnprovenEvent:
-    """Return the nominal event with the ratios of true to stated sensitivity of the day."""
+def unproven_event(
+    method: DpfnS, facts: DayFacts, mechanism: GaussianMechanism, *, added: Floats | None = None
+) -> UnprovenEvent:
+    """Return the nominal event with the ratios of true to stated sensitivity of the day.
+
+    `added` is the sensitivity of another, proved part of the score, float64 [people], which the
+    noise allows for as well: it can work against F (the attained change is less by it) and with it
+    (the bound is more by it).
+    """
     counts = facts.window.counts
     c = sensitivity.message_reach(facts.parameters.p1, method.gamma)
     attained, _ = sensitivity.attained_change(
@@ -295,7 +307,10 @@ def _unproven_event(method: DpfnS, facts: DayFacts, mechanism: GaussianMechanism
         gamma=method.gamma,
     )
     bound[~counts.any(axis=0)] = 0.0  # nobody met, no message
-    stated = c if c > 0.0 else 1.0
+    stated = np.full(bound.shape, c if c > 0.0 else 1.0)
+    if added is not None:
+        stated += added
+        attained, bound = np.maximum(attained - added, 0.0), bound + added
     ratios, people = np.unique(np.ceil(100.0 * attained / stated) / 100.0, return_counts=True)
     return UnprovenEvent(
         day=facts.day,
@@ -303,8 +318,8 @@ def _unproven_event(method: DpfnS, facts: DayFacts, mechanism: GaussianMechanism
         mu=1.0 / mechanism.multiplier,
         lifetime=mechanism.lifetime,
         attained=tuple(zip(ratios.tolist(), people.tolist(), strict=True)),
-        attained_worst=float(attained.max() / stated),
-        bound_worst=float(bound.max() / stated),
+        attained_worst=float((attained / stated).max()),
+        bound_worst=float((bound / stated).max()),
     )
 
 

@@ -1,0 +1,57 @@
+"""A sweep by one worker and by two, one thread each: `python -m benchmarks.sweep`.
+
+40 closed-loop runs of 10,000 people and 100 days, with starting the workers and writing the store.
+The runs and their files are the same; what is compared is the time. `--runs 8` takes a minute.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import print_table
+from dnatrace.experiments import store
+from dnatrace.experiments.config import RunConfig
+from dnatrace.experiments.workers import attempt, run_locally
+
+
+def measure(configs: list[RunConfig], workers: int) -> float:
+    """Return the seconds that so many workers take, from nothing to a complete store."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as directory:
+        for run in run_locally(configs, workers=workers, threads=1, done=lambda _: False):
+            assert run.files is not None, run.error
+            store.write_files(run.files, Path(directory), run.config.digest)
+        assert len(store.stored_runs(Path(directory))) == len(configs)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--people", type=int, default=10_000)
+    parser.add_argument("--days", type=int, default=100)
+    parser.add_argument("--method", default="dpfn-s")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    options = parser.parse_args()
+    size = {"people": options.people, "days": options.days, "method": options.method}
+    attempt(RunConfig(people=500, days=16, method=options.method))  # compiles, for all
+    configs = [RunConfig(**size, seed=seed) for seed in range(1, options.runs + 1)]
+    rows: list[dict[str, Any]] = []
+    for workers in options.workers:
+        total = measure(configs, workers)
+        rows.append(
+            {
+                "workers": workers,
+                "runs": options.runs,
+                "total_s": total,
+                "s_per_run": total / options.runs,
+                "times_faster": rows[0]["total_s"] / total if rows else 1.0,
+            }
+        )
+    print_table(f"{options.people:,} people, {options.days} days, {options.method}", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What the paper's figure and table claim, judged on our rows."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from dnatrace import facts
+from dnatrace.experiments.claims import Claim, Rule, judge_number, judge_order, untested
+from dnatrace.experiments.paper_setting import (
+    PUBLISHED_METHODS,
+    Point,
+    Row,
+    Scenario,
+    Setting,
+    Size,
+    scenarios_of,
+)
+
+
+def published_rows(target: str) -> Iterator[tuple[str, Scenario, float, float | None]]:
+    """Yield method, scenario, per mille and half-width of the published results."""
+    for row in facts.read_table("published.csv"):
+        if row["result"] == target:
+            names = ("epsilon", "adherence", "false_positive_rate", "false_negative_rate")
+            scenario = Scenario(**{name: float(row[name]) for name in names})
+            half_width = float(row["half_width"]) if row["half_width"] else None
+            yield row["method"], scenario, float(row["permille"]), half_width
+
+
+def published_value(target: str, method: str, scenario: Scenario) -> tuple[float, float | None]:
+    """Return what was published about a point; NaN when nothing was."""
+    for name, where, value, half_width in published_rows(target):
+        if (name, where) == (method, scenario):
+            return value, half_width
+    return math.nan, None
+
+
+def figure_claims(rows: Sequence[Row], size: Size) -> list[Claim]:
+    """Return the claims of the figure: its numbers, the orders at ε = 1 and 10, and the slopes."""
+    claims = _numbers("figure", rows, size, lambda s: f"at ε = {s.epsilon:g}")
+    at_one, at_ten = Scenario(epsilon=1.0), Scenario(epsilon=10.0)
+    orders = [
+        ("dna", "dpfn-s", at_one),
+        ("dpfn-s", "dpfn", at_one),
+        ("dpfn-s", "per-message", at_one),
+        ("dpfn-s", "traditional", at_one),
+        ("per-message", "dpfn", at_one),
+        ("dpfn-s", "dpfn", at_ten),
+        ("dpfn-s", "per-message", at_ten),
+        ("dna", "dpfn", at_ten),
+    ]
+    for setting in Setting:
+        for lower, higher, scenario in orders:
+            claims += _order("figure", rows, setting, lower, higher, scenario)
+        claims += _slopes(rows, setting, size)
+    return claims
+
+
+def table_claims(rows: Sequence[Row], size: Size) -> list[Claim]:
+    """Return the claims of the table: its numbers, and `dna` below `dpfn-s` in every scenario."""
+    claims = _numbers("table", rows, size, describe_scenario)
+    for setting in Setting:
+        for scenario in scenarios_of("table", size):
+            claims += _order("table", rows, setting, "dna", "dpfn-s", scenario)
+    return claims
+
+
+def describe_scenario(s: Scenario) -> str:
+    """Return a scenario of the table in words."""
+    return (
+        f"at adherence {100 * s.adherence:g} %, false positives {100 * s.false_positive_rate:g} %, "
+        f"false negatives {100 * s.false_negative_rate:g} %"
+    )
+
+
+def _find(rows: Sequence[Row], setting: Setting, method: str, scenario: Scenario) -> Row | None:
+    point = Point(setting=setting, method=method, scenario=scenario)
+    return next((row for row in rows if row.point == point), None)
+
+
+def _numbers(
+    target: str, rows: Sequence[Row], size: Size, where: Callable[[Scenario], str]
+) -> list[Claim]:
+    claims = []
+    measured = {row.point.method for row in rows}
+    for method, scenario, value, half_width in published_rows(target):
+        text = f"{method} {where(scenario)} has a peak of {value:g} ‰"
+        row = _find(rows, Setting.PUBLISHED, method, scenario)
+        note = "read off the plot, ± 15 %" if half_width is None else f"± {half_width:g}"
+        if size.is_small or row is None:
+            if method in measured:
+                reason = "the small version cannot tell" if size.is_small else "it was not run"
+                claims.append(untested(text, published=value, rule=Rule.NUMBER, note=reason))
+            continue
+        claims.append(
+            judge_number(text, row.peak, published=value, half_width=half_width, note=note)
+        )
+    return claims
+
+
+def _order(
+    target: str,
+    rows: Sequence[Row],
+    setting: Setting,
+    lower: str,
+    higher: str,
+    scenario: Scenario,
+) -> list[Claim]:
+    """Return the claim that one method has a lower peak, when both were run."""
+    first, second = (_find(rows, setting, name, scenario) for name in (lower, higher))
+    if first is None or second is None:
+        return []
+    where = f"ε = {scenario.epsilon:g}" if target == "figure" else describe_scenario(scenario)
+    values = [published_value(target, name, scenario)[0] for name in (lower, higher)]
+    return [
+        judge_order(
+            f"{lower} has a lower peak than {higher} ({where}; {_how(setting)})",
+            first.peak,
+            second.peak,
+            published=values[0] - values[1],
+            note="difference of the means over common seeds, ‰",
+        )
+    ]
+
+
+def _slopes(rows: Sequence[Row], setting: Setting, size: Size) -> list[Claim]:
+    """Return the claims that less privacy gives a lower peak, for every method."""
+    most, least = min(size.epsilons), max(size.epsilons)
+    claims = []
+    for method in dict.fromkeys(row.point.method for row in rows):
+        if method not in PUBLISHED_METHODS:
+            continue
+        ends = [_find(rows, setting, method, Scenario(epsilon=e)) for e in (least, most)]
+        if ends[0] is None or ends[1] is None:
+            continue
+        values = [published_value("figure", method, Scenario(epsilon=e))[0] for e in (least, most)]
+        claims.append(
+            judge_order(
+                f"{method} has a lower peak at ε = {least:g} than at {most:g} ({_how(setting)})",
+                ends[0].peak,
+                ends[1].peak,
+                published=values[0] - values[1],
+                note="difference of the means over common seeds, ‰",
+            )
+        )
+    return claims
+
+
+def _how(setting: Setting) -> str:
+    return "published setting" if setting is Setting.PUBLISHED else "sound release, best γ"

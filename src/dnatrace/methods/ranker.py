@@ -1,0 +1,176 @@
+"""Somebody else's ranking of people, run in our loop beside our methods. Not private.
+
+Two shapes are understood:
+
+- `rank(day, contacts, tests)`, and
+- `rank(t_day, daily_contacts, daily_obs, data)` with `init(N, T)`, as in the epidemic_mitigation
+  project (Baker et al. 2021, github.com/sibyl-team/epidemic_mitigation).
+
+Both return pairs (person, score), or one score a person. Days count from 0, as `init(N, T)` has it:
+the loop's day 1 is 0 there.
+"""
+
+import copy
+import inspect
+import logging
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.methods.base import DayFacts, Method, Needs
+from dnatrace.privacy import mechanisms
+from dnatrace.privacy.release import Released
+from dnatrace.records import NOT_TESTED
+
+# (sender, receiver, day, weight): the weight is 1 for every contact, as the window keeps no kinds.
+ContactRow = tuple[int, int, int, float]
+TestRow = tuple[int, int, int]  # (person, 1 or 0, day of the test)
+
+_DATA_PARAMETERS = 4  # of a `rank` in the shape of epidemic_mitigation
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Anything that ranks people by how likely they are infected.
+
+    `rank` is called once a day with the contacts of that day and the results that became known on
+    it, in both directions and as rows; it keeps what it wants to remember. Optional: `init(N, T)`,
+    called before the first day with the numbers of people and days.
+    """
+
+    def rank(self, day: int, contacts: list[ContactRow], tests: list[TestRow], /) -> Any:
+        """Return pairs (person, score), or an array of one score a person; higher is tested."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Memory:
+    """A ranker of one run and what it was told.
+
+    Attributes:
+        ranker: a copy, so that two runs do not share what it remembers.
+        known: the results it was told or will be, by day of the window: int8 [days, people].
+        first_day: the day of the first row.
+        held_back: results that are told a day later.
+        data: what the ranker may write into.
+    """
+
+    ranker: Any
+    known: NDArray[np.int8]
+    first_day: int = 1
+    held_back: list[TestRow] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedByOthers:
+    """A method around a `Ranker`.
+
+    A ranker in the shape of epidemic_mitigation is told results a day after they are known, as its
+    own loop does: there `daily_obs` are of the day before `t_day`, and rankers check that.
+
+    Attributes:
+        ranker: the object; a copy of it runs.
+        n_days: length of the run, for `init`.
+    """
+
+    ranker: Any
+    n_days: int
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.ranker, "rank", None)):
+            raise InputError(
+                f"{type(self.ranker).__name__} is neither a method nor a ranker: it has no rank()"
+            )
+
+    @property
+    def needs(self) -> Needs:
+        """What the loop must compute."""
+        return Needs.NOTHING
+
+    @property
+    def takes_data(self) -> bool:
+        """Whether `rank` has a fourth parameter, as in epidemic_mitigation."""
+        return len(inspect.signature(self.ranker.rank).parameters) >= _DATA_PARAMETERS
+
+    def start(self, n_people: int) -> _Memory:
+        """Copy the ranker and tell it the size of what comes."""
+        ranker = copy.deepcopy(self.ranker)
+        if hasattr(ranker, "init"):
+            ranker.init(n_people, self.n_days)
+        return _Memory(
+            ranker=ranker,
+            known=np.empty((0, n_people), dtype=np.int8),
+            data={"logger": logging.getLogger(__name__)},
+        )
+
+    def release(self, facts: DayFacts, state: _Memory) -> tuple[Released, _Memory]:
+        """Show the day to the ranker and publish its scores as they are.
+
+        Guarantee: none; the ranker sees contacts and results, and the release is on record as
+        unprotected.
+        Cost: one tuple a contact.
+        """
+        day = facts.day - 1
+        new = _new_results(facts, state)
+        contacts = _rows(facts, day)
+        if self.takes_data:
+            ranked = state.ranker.rank(day, contacts, state.held_back, state.data)
+            state.held_back = new
+        else:
+            ranked = state.ranker.rank(day, contacts, new)
+        state.known, state.first_day = facts.outcomes, facts.window.first_day
+        scores = _scores(ranked, facts.window.n_people, type(self.ranker).__name__)
+        return mechanisms.publish_unprotected(scores, day=facts.day), state
+
+
+def as_method(thing: Any, *, n_days: int) -> Method:
+    """Return a method as it is, and a ranker wrapped into one."""
+    if hasattr(thing, "release") and hasattr(thing, "start"):
+        return thing
+    return RankedByOthers(ranker=thing, n_days=n_days)
+
+
+def _rows(facts: DayFacts, day: int) -> list[ContactRow]:
+    contacts = facts.window[-1]
+    senders, receivers = contacts.senders.tolist(), contacts.receivers().tolist()
+    return list(zip(senders, receivers, repeat(day), repeat(1.0)))
+
+
+def _new_results(facts: DayFacts, state: _Memory) -> list[TestRow]:
+    """Return the results that were not known yesterday, also of tests taken earlier."""
+    before = np.full(facts.outcomes.shape, NOT_TESTED, dtype=np.int8)
+    shift = facts.window.first_day - state.first_day
+    kept = state.known[shift:]
+    before[: len(kept)] = kept
+    days, people = np.nonzero((facts.outcomes != NOT_TESTED) & (before == NOT_TESTED))
+    results = facts.outcomes[days, people].tolist()
+    taken = (days + facts.window.first_day - 1).tolist()
+    return list(zip(people.tolist(), results, taken, strict=True))
+
+
+def _scores(ranked: Any, n_people: int, name: str) -> NDArray[np.float64]:
+    """Return one score a person; NaN, which is never tested, for people not ranked."""
+    try:
+        values = np.asarray(ranked if isinstance(ranked, np.ndarray) else list(ranked), dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}.rank must return numbers: {error}") from error
+    if values.shape == (n_people,):
+        return values
+    scores = np.full(n_people, np.nan)
+    if values.size == 0:
+        return scores
+    if values.ndim != 2 or values.shape[1] != 2:
+        raise InputError(
+            f"{name}.rank must return pairs (person, score) or {n_people} scores, "
+            f"not an array of shape {list(values.shape)}"
+        )
+    people = values[:, 0].astype(np.int64)
+    if (people != values[:, 0]).any() or people.min() < 0 or people.max() >= n_people:
+        raise InputError(f"{name}.rank named a person outside 0 … {n_people - 1}")
+    scores[people] = values[:, 1]
+    return scores

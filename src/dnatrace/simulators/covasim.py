@@ -1,0 +1,351 @@
+"""Covasim behind our protocol: a simulator that nobody here wrote (Kerr et al. 2021).
+
+Installed with `pip install 'dnatrace[covasim]'`; versions 3.1 and 4.0. It is imported when the
+first simulator is built, never before.
+"""
+
+import contextlib
+import importlib
+import importlib.metadata
+import io
+import random
+import warnings
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.records import DayContacts
+from dnatrace.rng import Stream
+from dnatrace.simulators._kernels import AT_HOME_ONLY, EVERYWHERE, NOWHERE
+from dnatrace.simulators._pairs import both_directions
+from dnatrace.simulators.base import N_AGE_GROUPS, ContactKind, CourseState, checked_mask
+
+ADDRESS = "https://github.com/InstituteforDiseaseModeling/covasim"
+SUPPORTED = ("3.1.", "4.0.")
+_MOST_SEED = 2**31 - 1
+_MOST_DAYS = 366
+
+# Layers of the hybrid population: households, schools, workplaces, community.
+_KINDS = {
+    "h": ContactKind.HOUSEHOLD,
+    "s": ContactKind.OCCUPATION,
+    "w": ContactKind.OCCUPATION,
+    "c": ContactKind.RANDOM,
+}
+_FLAGS = ("symptomatic", "severe", "critical", "recovered", "dead")
+
+
+def installed_version() -> str | None:
+    """Return the version of Covasim, None when it is not installed; does not import it."""
+    try:
+        return importlib.metadata.version("covasim")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def load() -> Any:
+    """Import Covasim without its banner, or say where it comes from.
+
+    Raises:
+        InputError: when it is not installed, cannot be imported, or is another version.
+    """
+    import matplotlib as mpl  # noqa: PLC0415 -- as slow as all the rest together
+
+    try:
+        # The import prints, warns and changes the looks of figures: nothing of it must stay.
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            warnings.catch_warnings(action="ignore"),
+            mpl.rc_context(),
+        ):
+            module = importlib.import_module("covasim")
+    except ImportError as error:
+        raise InputError(
+            f"simulator covasim: Covasim cannot be imported ({error}); "
+            f"pip install 'dnatrace[covasim]', or see {ADDRESS}"
+        ) from None
+    if not module.__version__.startswith(SUPPORTED):
+        raise InputError(
+            f"simulator covasim: Covasim {module.__version__} is installed; 3.1 and 4.0 are "
+            f"supported, see {ADDRESS}"
+        )
+    return module
+
+
+class Covasim:
+    """The hybrid population of Covasim with its own disease, advanced by our loop.
+
+    Default parameters, no interventions of its own, no rescaling: one agent is one person.
+    Contacts are the pairs of the four layers (households, schools, workplaces, community), the same
+    every day, about 35 a person; a pair listed twice is two contacts; pairs of a person with
+    themselves and with a dead or isolated end are dropped. People in hospital keep their contacts:
+    Covasim lets the disease pass over them. Isolation sets its quarantine flags, with a factor of 0
+    on both ends of a contact in every layer.
+
+    States: exposed and infectious people are presymptomatic, or asymptomatic when they will have no
+    symptoms; symptomatic ones are mild when they will not be severe; severe is hospitalised. With
+    waning immunity, Covasim's default, recovered people can be infected again; `infected_on` keeps
+    the first time.
+
+    Same seed, same population as Covasim alone. In 3.1, which draws from one global generator, the
+    draws of a day come from a stream of their own, so that several simulators do not disturb each
+    other; the global generators are left as they were.
+
+    Args:
+        n_people: how many people, 10 at least.
+        seed: of every draw, below 2^31.
+        initially_infected: how many people are infected on day 0.
+        isolation_keeps_household: whether isolated people still meet their housemates.
+        n_days: the most days it will be advanced; Covasim lays out its results for them.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_people: int = 10_000,
+        seed: int = 1,
+        initially_infected: int = 5,
+        isolation_keeps_household: bool = False,
+        n_days: int = _MOST_DAYS,
+    ) -> None:
+        require_at_least("people", n_people, 10)
+        if not 0 <= seed <= _MOST_SEED:
+            raise InputError(f"seed: Covasim takes seeds of 0 … {_MOST_SEED}, not {seed}")
+        if not 0 <= initially_infected <= n_people:
+            raise InputError(
+                f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
+            )
+        module = load()
+        factor_at_home = 1.0 if isolation_keeps_household else 0.0
+        settings = {
+            "pop_size": n_people,
+            "pop_infected": initially_infected,
+            "rand_seed": seed,
+            "n_days": n_days,
+            "pop_type": "hybrid",
+            "pop_scale": 1,
+            "rescale": False,
+            "verbose": 0,
+            "quar_factor": {"h": factor_at_home, "s": 0.0, "w": 0.0, "c": 0.0},
+        }
+        self._sim = _build(module, settings, seed)
+        self._in_isolation = AT_HOME_ONLY if isolation_keeps_household else NOWHERE
+        self._n_days = n_days
+        self.n_people: int = n_people
+        self.day: int = 0
+        self.source: str = f"Covasim {module.__version__}"
+        ages = self._sim.ages() // 10
+        self.age_groups: NDArray[np.uint8] = np.minimum(ages, N_AGE_GROUPS - 1).astype(np.uint8)
+        self.households: NDArray[np.int32] = _households(*self._sim.layer("h"), n_people)
+        self._isolated = np.zeros(n_people, dtype=np.bool_)
+        self._states = self._sim.states()
+        self._infected_on = np.where(self._states != CourseState.UNINFECTED, 0, -1).astype(np.int32)
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """The `CourseState` of each person: uint8 [people], a copy."""
+        return self._states.copy()
+
+    @property
+    def infected_on(self) -> NDArray[np.int32]:
+        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
+        return self._infected_on.copy()
+
+    def isolate(self, isolated: NDArray[np.bool_]) -> None:
+        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
+        self._isolated = checked_mask(isolated, self.n_people)
+
+    def advance(self) -> DayContacts:
+        """Advance one day and return its contacts, both directions.
+
+        Cost: Covasim's own step, and O(people + contacts) to read it.
+        """
+        if self.day == self._n_days:
+            raise InputError(f"this Covasim was built for {self._n_days} days (n_days)")
+        first, second, kinds = self.read_pairs()
+        alive = self._states != CourseState.DEATH
+        presence = np.where(self._isolated, self._in_isolation, EVERYWHERE).astype(np.uint8)
+        presence[~alive] = NOWHERE
+        contacts = both_directions(first, second, kinds, presence)
+        self._sim.quarantine(self._isolated & alive)
+        self.step()
+        self.day += 1
+        self._states = self.read_states()
+        newly = (self._infected_on < 0) & (self._states != CourseState.UNINFECTED)
+        self._infected_on[newly] = self.day
+        return contacts
+
+    def step(self) -> None:
+        """Let Covasim simulate one day: no part of `Simulator`, for measuring it alone."""
+        self._sim.step()
+
+    def read_pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+        """Read today's pairs from Covasim's memory: (one end, other end, kind), no copy kept."""
+        layers = [self._sim.layer(name) for name in _KINDS]
+        sizes = [first.size for first, _ in layers]
+        return (
+            np.concatenate([first for first, _ in layers], dtype=np.int32),
+            np.concatenate([second for _, second in layers], dtype=np.int32),
+            np.repeat(np.array(list(_KINDS.values()), dtype=np.uint8), sizes),
+        )
+
+    def read_states(self) -> NDArray[np.uint8]:
+        """Read the `CourseState` of everybody from Covasim's flags: uint8 [people]."""
+        return self._sim.states()
+
+
+class _Version(Protocol):
+    """What differs between the versions."""
+
+    def ages(self) -> NDArray[Any]: ...
+
+    def layer(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
+    def states(self) -> NDArray[np.uint8]: ...
+
+    def quarantine(self, people: NDArray[np.bool_]) -> None: ...
+
+    def step(self) -> None: ...
+
+
+def _build(module: Any, settings: dict[str, Any], seed: int) -> _Version:
+    with _global_randomness_kept():
+        sim = module.Sim(**settings)
+        sim.initialize()
+    return _Three(sim, seed) if module.__version__.startswith("3.") else _Four(sim)
+
+
+class _Three:
+    """Covasim 3.1: arrays of all people, one global generator."""
+
+    def __init__(self, sim: Any, seed: int) -> None:
+        self._sim = sim
+        self._stream = Stream(seed, "covasim/days")
+
+    def ages(self) -> NDArray[Any]:
+        return np.asarray(self._sim.people.age)
+
+    def layer(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        layer = self._sim.people.contacts[name]
+        return layer["p1"], layer["p2"]
+
+    def states(self) -> NDArray[np.uint8]:
+        people = self._sim.people
+        return _course_states(
+            people.exposed,
+            people.date_symptomatic,
+            people.date_severe,
+            {name: people[name] for name in _FLAGS},
+        )
+
+    def quarantine(self, people: NDArray[np.bool_]) -> None:
+        self._sim.people.quarantined[:] = people
+        self._sim.people.date_end_quarantine[:] = _ends(people)
+
+    def step(self) -> None:
+        day_seed = int(self._stream.generator(day=self._sim.t).integers(_MOST_SEED))
+        with _global_randomness_kept():
+            random.seed(day_seed)
+            np.random.seed(day_seed)  # noqa: NPY002 -- Covasim draws from it
+            _seed_compiled(day_seed)
+            self._sim.step()
+
+
+class _Four:
+    """Covasim 4.0, on Starsim: arrays with room to grow, the dead leave, named generators."""
+
+    def __init__(self, sim: Any) -> None:
+        self._sim = sim
+        self._disease = sim.diseases.covid
+        self._n = int(sim.pars.n_agents)
+
+    def _raw(self, name: str) -> NDArray[Any]:
+        return np.asarray(getattr(self._disease, name).raw[: self._n])
+
+    def ages(self) -> NDArray[Any]:
+        return np.asarray(self._sim.people.states["age"].raw[: self._n])
+
+    def layer(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        edges = self._sim.networks[name].edges
+        return np.asarray(edges.p1), np.asarray(edges.p2)
+
+    def states(self) -> NDArray[np.uint8]:
+        return _course_states(
+            self._raw("infected"),
+            self._raw("ti_symptomatic"),
+            self._raw("ti_severe"),
+            {name: self._raw(name) for name in _FLAGS},
+        )
+
+    def quarantine(self, people: NDArray[np.bool_]) -> None:
+        self._raw("quarantined")[:] = people
+        self._raw("date_end_quarantine")[:] = _ends(people)
+
+    def step(self) -> None:
+        with _global_randomness_kept():
+            self._sim.step()
+
+
+def _course_states(
+    infected: NDArray[np.bool_],
+    symptoms_on: NDArray[Any],
+    severe_on: NDArray[Any],
+    flags: dict[str, NDArray[np.bool_]],
+) -> NDArray[np.uint8]:
+    """Map Covasim's flags to one state a person; what is set later wins.
+
+    The prognosis is drawn at infection: a date tells who will have symptoms and who will be severe.
+    """
+    severe_to_be = ~np.isnan(severe_on)
+    states = np.full(infected.size, CourseState.UNINFECTED, dtype=np.uint8)
+    states[flags["recovered"]] = CourseState.RECOVERED  # with waning they are susceptible as well
+    before = np.where(
+        severe_to_be,
+        np.uint8(CourseState.PRESYMPTOMATIC),
+        np.uint8(CourseState.PRESYMPTOMATIC_MILD),
+    )
+    before[np.isnan(symptoms_on)] = CourseState.ASYMPTOMATIC
+    ill = np.where(
+        severe_to_be, np.uint8(CourseState.SYMPTOMATIC), np.uint8(CourseState.SYMPTOMATIC_MILD)
+    )
+    np.copyto(states, before, where=infected)
+    np.copyto(states, ill, where=flags["symptomatic"])
+    states[flags["severe"]] = CourseState.HOSPITALISED
+    states[flags["critical"]] = CourseState.CRITICAL
+    states[flags["dead"]] = CourseState.DEATH
+    return states
+
+
+def _ends(people: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return when quarantine ends: never by itself, since `isolate` says who is in it every day."""
+    return np.where(people, np.inf, np.nan)
+
+
+def _households(first: NDArray[Any], second: NDArray[Any], n_people: int) -> NDArray[np.int32]:
+    """Number the households: Covasim lists only who lives with whom."""
+    ones = np.ones(first.size, dtype=np.int8)
+    graph = coo_array((ones, (first, second)), shape=(n_people, n_people))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int32)
+
+
+@contextlib.contextmanager
+def _global_randomness_kept() -> Iterator[None]:
+    """Leave the global generators of Python and numpy as they were before."""
+    of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(of_numpy)  # noqa: NPY002
+        random.setstate(of_python)
+
+
+@njit(cache=True)
+def _seed_compiled(seed: int) -> None:
+    """Seed the generator that compiled code of this thread draws from."""
+    np.random.seed(seed)  # noqa: NPY002

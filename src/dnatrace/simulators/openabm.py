@@ -1,0 +1,149 @@
+"""OpenABM-Covid19 behind our protocol: the simulator of the papers (Hinch et al. 2021).
+
+Used when the user has installed it; it is not on PyPI. Two variants are supported, told apart by
+themselves: the fork of the contact-tracing papers and upstream.
+"""
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.records import DayContacts
+from dnatrace.simulators import _openabm_model
+from dnatrace.simulators._openabm_process import Line
+from dnatrace.simulators._pairs import both_directions
+from dnatrace.simulators.base import MEETS_NOBODY, CourseState, checked_mask
+
+ADDRESS = _openabm_model.ADDRESS
+FEWEST_PEOPLE = _openabm_model.FEWEST_PEOPLE
+_MOST_SEED = 2**31 - 1
+
+
+def is_installed() -> bool:
+    """Return whether its modules can be found, without importing them."""
+    return all(importlib.util.find_spec(name) is not None for name in ("covid19", "COVID19"))
+
+
+def describe() -> dict[str, Any]:
+    """Import it in a process of its own and tell `variant`, `version` and `most_days`.
+
+    Raises:
+        InputError: when it is not installed or cannot be imported.
+    """
+    _require_installed()
+    line = Line()
+    try:
+        answer: dict[str, Any] = line.ask("describe")
+    finally:
+        line.close()
+    return answer
+
+
+class OpenABM:
+    """OpenABM-Covid19 with the parameters of the papers, advanced by our loop.
+
+    Both variants get the same values (`facts/parameters.csv`: the baseline of the papers) and the
+    same reference households; upstream keeps its own for what only it has, with
+    `sd_infectiousness_multiplier` at 0. All interventions of its own are off.
+
+    Its states are ours. Contacts are read from its memory: household, occupation and random pairs
+    over which the disease passed that day. Isolated people are left out of its networks; it then
+    draws the random meetings of the day among the others, so unlike in the city, isolating one
+    person changes whom others meet by chance.
+
+    Every model lives in a process of its own, which ends with this object: its random generator is
+    global, and it ends its process when it cannot go on. `infected_on` keeps the first infection.
+
+    Args:
+        n_people: how many people, 5,000 at least: with fewer it cannot draw its households.
+        seed: of every draw, 1 … 2^31 - 1.
+        initially_infected: how many people are infected on day 0.
+        isolation_keeps_household: whether isolated people still meet their housemates.
+        n_days: the most days it will be advanced, to be told at once if they are too many.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_people: int = 10_000,
+        seed: int = 1,
+        initially_infected: int = 5,
+        isolation_keeps_household: bool = False,
+        n_days: int | None = None,
+    ) -> None:
+        if n_people < FEWEST_PEOPLE:
+            raise InputError(
+                f"people: OpenABM-Covid19 needs {FEWEST_PEOPLE} at least, not {n_people}"
+            )
+        if not 1 <= seed <= _MOST_SEED:
+            raise InputError(f"seed: OpenABM-Covid19 takes seeds of 1 … {_MOST_SEED}, not {seed}")
+        if not 0 <= initially_infected <= n_people:
+            raise InputError(
+                f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
+            )
+        _require_installed()
+        self._line = Line()
+        facts = self._line.ask("describe")
+        self.variant: str = facts["variant"]
+        self.source: str = f"OpenABM-Covid19 ({self.variant})"
+        self._most_days: int = facts["most_days"]
+        self._require_days(n_days or 0)
+        self._states, self.age_groups, self.households = self._line.ask(
+            "build",
+            n_people=n_people,
+            seed=seed,
+            initially_infected=initially_infected,
+            keeps_household=isolation_keeps_household,
+        )
+        self.n_people: int = n_people
+        self.day: int = 0
+        self._isolated = np.zeros(n_people, dtype=np.bool_)
+        self._present = np.zeros(n_people, dtype=np.uint8)
+        self._infected_on = np.where(self._states != CourseState.UNINFECTED, 0, -1).astype(np.int32)
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """The `CourseState` of each person: uint8 [people], a copy."""
+        return self._states.copy()
+
+    @property
+    def infected_on(self) -> NDArray[np.int32]:
+        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
+        return self._infected_on.copy()
+
+    def isolate(self, isolated: NDArray[np.bool_]) -> None:
+        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
+        self._isolated = checked_mask(isolated, self.n_people)
+
+    def advance(self) -> DayContacts:
+        """Advance one day and return its contacts, both directions.
+
+        Cost: its own step, and O(people + contacts) to read, send and group them.
+        """
+        self._require_days(self.day + 1)
+        first, second, kinds, self._states = self._line.ask(
+            "advance", isolated=self._isolated, away=MEETS_NOBODY[self._states]
+        )
+        self.day += 1
+        newly = (self._infected_on < 0) & (self._states != CourseState.UNINFECTED)
+        self._infected_on[newly] = self.day
+        return both_directions(first, second, kinds, self._present)
+
+    def close(self) -> None:
+        """End the process of the model now instead of when this object is collected."""
+        self._line.close()
+
+    def _require_days(self, n_days: int) -> None:
+        if n_days > self._most_days:
+            raise InputError(
+                f"days: this OpenABM-Covid19 ({self.variant}) can run {self._most_days} days, "
+                f"not {n_days}"
+            )
+
+
+def _require_installed() -> None:
+    if not is_installed():
+        raise _openabm_model.not_installed(ImportError("No module named 'COVID19'"))

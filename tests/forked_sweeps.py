@@ -1,0 +1,40 @@
+"""A process that has imported everything and forks a sweep for every line it reads.
+
+Only the imports are saved: each sweep does its own real runs, in its own process and group, so that
+killing one at a random moment costs a test a second rather than five.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from dnatrace.experiments import sweep as sweeps
+from dnatrace.experiments import workers as engine
+
+
+def in_process(configs, *, workers=None, cluster=None, done=lambda _: False):
+    """Do runs one after the other in this process."""
+    for config in configs:
+        if done(config):
+            yield engine.Finished(config=config)
+        else:
+            files, error = engine.attempt(config)
+            yield engine.Finished(config=config, files=files, error=error)
+
+
+def main():
+    file, store = map(Path, sys.argv[1:])
+    sweeps.execute = in_process
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        process = os.fork()
+        if process == 0:
+            os.setsid()
+            sweeps.sweep(sweeps.read_sweep(file), store)
+            os._exit(0)
+        print(process, flush=True)
+        print(os.waitpid(process, 0)[1], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""DNA: the score plus a network, no neighbour further than stated, audits that can refute it."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dnatrace.errors import InputError
+from dnatrace.experiments.config import RunConfig
+from dnatrace.experiments.runs import run
+from dnatrace.methods.base import DayFacts, Needs, Score
+from dnatrace.methods.catalogue import build_method
+from dnatrace.methods.dna import Dna, DnaRelease
+from dnatrace.methods.dpfn_s import DpfnS
+from dnatrace.methods.rehearsal import OwnTests
+from dnatrace.privacy import sensitivity as sv
+from dnatrace.privacy.accounting import (
+    GaussianEvent,
+    Ledger,
+    PublicEvent,
+    Target,
+    Unit,
+    UnprovenEvent,
+)
+from dnatrace.privacy.audit import audit
+from dnatrace.privacy.noise import FastNoise
+from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.seir import SeirParameters
+
+from . import reference_privacy
+from .reference_networks import random_model, small
+from .reference_privacy import PAPER_TESTS, SilentNoise, parameters
+from .test_audit import WeakNoise, rehearse
+from .test_certificate import TAMPERED, write
+from .test_methods_private import RecordingNoise
+
+ONE = Target(epsilon=1.0)
+PAPER = SeirParameters()
+SOUND = [DnaRelease.LINEAR, DnaRelease.RESTART]
+MODELS = {kind: random_model(small(kind)) for kind in ("tight", "paper")}
+
+
+def dna(release="linear", *, model="tight", target=ONE, noise=None, **belief):
+    belief = {"gamma": 0.2} | belief
+    return Dna(
+        belief=DpfnS(
+            target=target, release_kind=release, noise=noise or FastNoise(seed=0), **belief
+        ),
+        model=MODELS[model] if isinstance(model, str) else model,
+    )
+
+
+def noised(facts, release, **settings):
+    noise = RecordingNoise()
+    method = dna(release, noise=noise, **settings)
+    released, _ = method.release(facts, method.start(facts.window.n_people))
+    return noise.values[0][0], noise.sensitivity[0][0], released.event
+
+
+@pytest.mark.parametrize("release", SOUND)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    score=st.sampled_from(Score),
+    gamma=st.sampled_from([0.1, 0.15, 0.2, 1.0]),
+    model=st.sampled_from(list(MODELS)),
+)
+@settings(max_examples=12)
+def test_no_neighbour_is_further_than_stated(release, seed, score, gamma, model):
+    crowd = reference_privacy.crowd(np.random.default_rng(seed), n_receivers=60)
+    p = parameters(0.1)
+    settings = {"score": score, "gamma": gamma, "model": model}
+    here, stated, event = noised(crowd.facts(crowd.messages, p), release, **settings)
+    there, same, _ = noised(crowd.facts(crowd.neighbour, p), release, **settings)
+    assert np.array_equal(stated, same)  # the size of the noise is public
+    assert isinstance(event, GaussianEvent)
+    moved = np.abs(there - here)
+    assert (moved <= stated).all()
+    assert (moved[stated == 0] == 0).all()
+
+
+def test_the_network_can_use_what_is_stated():
+    """Of age 0 F hears nothing, so what moves is p1·G alone, and it moves."""
+    window = ContactWindow(n_people=2, n_days=14)
+    for day in range(14):
+        met = day == 13
+        window.push(DayContacts.from_pairs([1], [0], n_people=2) if met else DayContacts.empty(2))
+    values = []
+    for message in (0.0, 0.2):
+        facts = DayFacts(
+            day=13,
+            window=window,
+            outcomes=np.full((14, 2), -1, dtype=np.int8),
+            messages=np.full((14, 2), message, dtype=np.float32),
+            parameters=PAPER,
+            test_errors=PAPER_TESTS,
+        )
+        value, stated, event = noised(facts, "linear")
+        values.append(value[0])
+        assert stated[0] == pytest.approx(PAPER.p1 * 0.2 * MODELS["tight"].lipschitz, rel=1e-6)
+        assert stated[1] == 0.0  # nobody met
+        assert event.lifetime.shares == (1.0,) * 14
+    assert 0.0 < abs(values[1] - values[0]) <= stated[0]
+
+
+def test_statistics_agree_with_their_definition():
+    crowd = reference_privacy.crowd(np.random.default_rng(2), n_receivers=30)
+    facts = crowd.facts(crowd.messages, PAPER)
+    model = MODELS["tight"]
+    view = model.look(facts.outcomes, facts.window.counts, None)
+    g = view.scores(facts.window, np.minimum(crowd.messages, np.float32(0.2)))
+    for release in ("linear", "restart", "as_published"):
+        noise = RecordingNoise()
+        belief = DpfnS(target=ONE, release_kind=release, noise=noise, rho=None)
+        belief.release(facts, belief.start(facts.window.n_people))
+        values, stated, _ = noised(facts, release, rho=None)
+        assert values == pytest.approx(noise.values[0][0] + PAPER.p1 * g, abs=1e-12)
+        counts = view.n_messages
+        added = np.where(counts > 0, PAPER.p1 * 0.2 * model.lipschitz / np.maximum(counts, 1), 0)
+        assert stated == pytest.approx(noise.sensitivity[0][0] + added, rel=1e-6)
+
+
+def test_shrinkage_pulls_towards_the_public_score():
+    crowd = reference_privacy.crowd(np.random.default_rng(3), n_receivers=30)
+    facts = crowd.facts(crowd.messages, PAPER)
+    scores = {}
+    for rho in (None, 1e-6):
+        method = dna(rho=rho)
+        scores[rho] = method.release(facts, None)[0].scores
+    belief = method.belief
+    public = belief.form(facts, belief.reference(facts, facts.window.counts)).scores
+    public = public + PAPER.p1 * method.look(facts).reference(belief.mu_ref)
+    assert scores[1e-6] == pytest.approx(public, abs=1e-6)
+    assert not np.allclose(scores[None], public, atol=1e-4)
+    silent = dna(rho=None, noise=SilentNoise()).release(facts, None)[0].scores
+    assert silent == pytest.approx(noised(facts, "linear")[0], abs=1e-12)
+
+
+def test_nobody_met_nothing_to_hide():
+    window = ContactWindow(n_people=3, n_days=14)
+    window.push(DayContacts.empty(3))
+    facts = DayFacts(
+        day=0,
+        window=window,
+        outcomes=np.full((1, 3), -1, dtype=np.int8),
+        messages=np.zeros((1, 3), dtype=np.float32),
+        parameters=PAPER,
+        test_errors=PAPER_TESTS,
+        age_groups=np.array([1, 4, 8], dtype=np.uint8),
+    )
+    released, _ = dna().release(facts, None)
+    assert isinstance(released.event, PublicEvent)
+    assert np.ptp(released.scores) > 0  # age is public and counts
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_units_are_met(unit):
+    crowd = reference_privacy.crowd(np.random.default_rng(5), n_receivers=10)
+    facts = crowd.facts(crowd.messages, PAPER)
+    method = dna(target=Target(epsilon=1.0, unit=unit))
+    ledger = Ledger()
+    for day in range(40):
+        released, _ = method.release(facts, None)
+        event = released.event
+        ledger.record(type(event)(**{**fields_of(event), "day": day}))
+    assert ledger.epsilon(unit, 1e-3) == pytest.approx(1.0, abs=1e-6)
+    assert ledger.sound
+
+
+def fields_of(event):
+    from dataclasses import fields
+
+    return {f.name: getattr(event, f.name) for f in fields(event)}
+
+
+def test_as_published_is_algorithm_one_and_says_how_far_off_it_is():
+    crowd = reference_privacy.crowd(np.random.default_rng(4))
+    facts = crowd.facts(crowd.messages, parameters(0.05))
+    method = dna("as_published", gamma=0.7, score="infected")
+    released, _ = method.release(facts, None)
+    assert released.scores.min() >= 0.0
+    assert released.scores.max() <= 0.7
+    assert isinstance(released.event, UnprovenEvent)
+    assert 4 < released.event.attained_worst <= released.event.bound_worst
+    assert not method.sound
+
+
+@pytest.mark.parametrize("tests", [OwnTests.NONE, OwnTests.POSITIVE])
+@pytest.mark.parametrize("release", SOUND)
+def test_sound_releases_pass_the_audit(release, tests):
+    """And an eighth of the noise is caught, so that passing is not for want of anything to see."""
+
+    def passed(noise, day):
+        make = lambda seed: dna(release, gamma=0.7, noise=noise(seed))  # noqa: E731
+        sample = rehearse(make, tests=tests, met_on=(day,))
+        return audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=20_000).passed
+
+    days = (12, 11)
+    assert all(passed(lambda seed: FastNoise(seed=seed), day) for day in days)
+    assert not all(passed(lambda seed: WeakNoise(seed, share=1 / 8), day) for day in days)
+
+
+def test_two_thirds_of_the_noise_is_caught():
+    """With other contacts: a single one has a share of G that the belief cannot use."""
+    make = lambda seed: dna("linear", gamma=0.7, noise=WeakNoise(seed))  # noqa: E731
+    sample = rehearse(make, others=1)
+    assert not audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=200_000).passed
+
+
+def test_as_published_is_caught_after_a_positive_test():
+    make = lambda seed: dna(  # noqa: E731
+        "as_published", gamma=0.7, score="infected", noise=FastNoise(seed=seed)
+    )
+    result = audit(
+        rehearse(make, tests=OwnTests.POSITIVE), claimed_epsilon=1.0, delta=1e-3, draws=50_000
+    )
+    assert not result.passed
+    assert audit(rehearse(make), claimed_epsilon=1.0, delta=1e-3, draws=20_000).passed
+
+
+def test_networks_trained_without_f_are_refused():
+    for variant in ("alone", "public"):
+        with pytest.raises(InputError, match=variant):
+            dna(model=random_model(small("tight", variant)))
+
+
+def test_windows_must_fit():
+    crowd = reference_privacy.crowd(np.random.default_rng(6), n_receivers=5, n_days=20)
+    with pytest.raises(InputError, match="20 days"):
+        dna(window_days=20).release(crowd.facts(crowd.messages, PAPER), None)
+
+
+SMALL = {"method": "dna", "people": 300, "days": 16, "seed": 3, "initially_infected": 10}
+
+
+def test_a_run_uses_the_model_that_ships():
+    result = run(RunConfig(**SMALL))
+    assert result.summary["privacy"]["sound"] is True
+    assert "network" in result.summary["privacy"]["mechanism"]
+    assert result.summary["privacy"]["per_release_epsilon"] == pytest.approx(1.0)
+    assert build_method("dna", options_of(RunConfig(**SMALL))).needs is Needs.MESSAGES
+
+
+def options_of(config):
+    from dnatrace.experiments.runs import method_options
+
+    return method_options(config)
+
+
+def test_the_name_of_a_run_tells_its_weights(tmp_path):
+    path = tmp_path / "m.safetensors"
+    write(path)
+    of = lambda: RunConfig(**SMALL | {"method": {"name": "dna", "model": str(path)}})  # noqa: E731
+    first = of().digest
+    assert first == of().digest
+    changed = MODELS["tight"].weights
+    changed = changed | {"head.bias": changed["head.bias"] + np.float32(1)}
+    write(path, weights=changed)
+    assert of().digest != first
+
+
+def test_a_tampered_model_does_not_run(tmp_path):
+    path = tmp_path / "m.safetensors"
+    write(path)
+    TAMPERED["bound"](path)
+    with pytest.raises(InputError, match="does not match"):
+        run(RunConfig(**SMALL | {"method": {"name": "dna", "model": str(path)}}))
+
+
+def test_provenance_is_json():
+    assert json.dumps(MODELS["tight"].architecture.as_dict())
+    assert sv.first_age(True) == 1  # F hears nothing of age 0; the network does

@@ -1,0 +1,183 @@
+"""Somebody else's ranker in our loop."""
+
+import json
+
+import numpy as np
+import pytest
+
+import dnatrace as dt
+from dnatrace.errors import InputError
+from dnatrace.experiments import store
+from dnatrace.experiments.runs import run
+from dnatrace.methods.ranker import RankedByOthers
+
+CONFIG = dt.RunConfig(people=400, days=20, initially_infected=20, seed=2)
+
+
+class CountsContactsOfPositives:
+    """The shape rank(day, contacts, tests): whoever met somebody found positive comes first."""
+
+    def __init__(self):
+        self.met = {}
+        self.scores = {}
+        self.calls = []
+
+    def rank(self, day, contacts, tests):
+        self.calls.append((day, len(contacts), len(tests)))
+        for sender, receiver, on, weight in contacts:
+            assert (on, weight) == (day, 1.0)
+            self.met.setdefault(sender, []).append(receiver)
+        for person, positive, on in tests:
+            assert on == day
+            if positive:
+                for other in self.met.get(person, ()):
+                    self.scores[other] = self.scores.get(other, 0) + 1
+        return [(i, self.scores.get(i, 0)) for i in range(400)]
+
+
+class Shaped:
+    """The shape of epidemic_mitigation, with the checks that its rankers make."""
+
+    def __init__(self, tau):
+        self.description = "naive tracing"
+        self.tau = tau
+
+    def init(self, N, T):
+        self.N, self.T = N, T
+        self.contacts, self.observations = [], []
+
+    def rank(self, t_day, daily_contacts, daily_obs, data):
+        assert {t for _, _, t, _ in daily_contacts} <= {t_day}
+        assert {t for _, _, t in daily_obs} <= {t_day - 1}
+        assert 0 <= t_day < self.T
+        data["seen"] = t_day
+        data["logger"].debug("day %d", t_day)
+        self.contacts.append([(i, j) for i, j, _, value in daily_contacts if value])
+        self.observations += daily_obs
+        found = {i for i, s, t in self.observations if s == 1 and t >= t_day - self.tau}
+        scores = np.zeros(self.N)
+        for day in self.contacts[-self.tau :]:
+            for i, j in day:
+                scores[j] += i in found
+        return list(enumerate(scores))
+
+
+@pytest.mark.parametrize("ranker", [CountsContactsOfPositives(), Shaped(tau=7)])
+def test_a_ranker_runs_in_our_loop(ranker):
+    result = run(CONFIG, method=ranker)
+    assert result.summary["method"] == type(ranker).__name__
+    assert result.summary["privacy"]["sound"] is False
+    assert result.summary["privacy"]["epsilon"] is None
+    assert {type(e).__name__ for e in result.ledger.events} == {"UnprotectedEvent"}
+    assert result.summary["tests_used"] > 0
+    json.dumps(result.summary, allow_nan=False)
+    # Its scores matter: with the order turned round the epidemic is another.
+    turned = run(CONFIG, method=Turned(ranker)).summary
+    assert turned["peak_infected"] != result.summary["peak_infected"]
+    # It is copied, so the same object gives the same run again.
+    assert run(CONFIG, method=ranker).daily.equals(result.daily)
+
+
+class Turned:
+    def __init__(self, ranker):
+        self.ranker = ranker
+        if hasattr(ranker, "init"):
+            self.init = ranker.init
+            self.rank = lambda t, c, o, data: self.turned(ranker.rank(t, c, o, data))
+        else:
+            self.rank = lambda day, c, t: self.turned(ranker.rank(day, c, t))
+
+    def turned(self, ranked):
+        return [(i, -score) for i, score in ranked]
+
+    def __deepcopy__(self, memo):
+        import copy
+
+        return Turned(copy.deepcopy(self.ranker))
+
+
+def test_what_a_ranker_is_shown_is_what_happened():
+    shown = []
+
+    class Listener:
+        def rank(self, day, contacts, tests):
+            shown.append((day, len(contacts), sum(p for _, p, _ in tests), len(tests)))
+            return np.zeros(400)
+
+    result = run(CONFIG, method=Listener())
+    daily = result.daily
+    assert [s[0] for s in shown] == list(range(20))
+    assert [s[1] for s in shown] == daily["contacts"].to_pylist()
+    assert [s[2] for s in shown] == daily["positives"].to_pylist()
+    assert [s[3] for s in shown] == daily["tests"].to_pylist()
+
+
+def test_results_that_come_late_are_shown_when_they_are_known():
+    shown = []
+
+    class Listener:
+        def rank(self, day, contacts, tests):
+            shown.extend((day, on) for _, _, on in tests)
+            return np.zeros(400)
+
+    run(
+        CONFIG.model_copy(update={"tests": CONFIG.tests.model_copy(update={"result_delay": 2})}),
+        method=Listener(),
+    )
+    assert shown
+    assert {day - on for day, on in shown} == {2}
+
+
+def test_people_who_are_not_ranked_are_not_tested():
+    class OnlyTwo:
+        def rank(self, day, contacts, tests):
+            assert {i for i, _, _ in tests} <= {3, 5} or day == 0  # day 1: nobody was ranked yet
+            return [(3, 1.0), (5, 0.5)]
+
+    assert run(CONFIG, method=OnlyTwo()).daily["tests"].to_pylist()[1:] != []
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([(400, 1.0)], "named a person outside 0 … 399"),
+        ([(0.5, 1.0)], "named a person outside"),
+        ([1.0, 2.0], "must return pairs"),
+        (["a"], "must return numbers"),
+        (None, "must return numbers"),
+    ],
+)
+def test_a_wrong_answer_is_told(answer, message):
+    class Wrong:
+        def rank(self, day, contacts, tests):
+            return answer
+
+    with pytest.raises(InputError, match=message):
+        run(CONFIG, method=Wrong())
+
+
+def test_something_that_does_not_rank():
+    with pytest.raises(InputError, match=r"int is neither a method nor a ranker"):
+        run(CONFIG, method=3)
+
+
+def test_the_run_of_an_object_is_not_stored(tmp_path):
+    result = run(CONFIG, method=CountsContactsOfPositives())
+    with pytest.raises(InputError, match="cannot be stored"):
+        store.write_run(result, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_method_object_is_used_as_it_is():
+    from dnatrace.methods.fn import FactorisedNeighbours
+
+    ours = run(CONFIG, method=FactorisedNeighbours()).summary
+    named = run(
+        dt.RunConfig(
+            method="fn",
+            **{k: getattr(CONFIG, k) for k in ("people", "days", "seed", "initially_infected")},
+        )
+    ).summary
+    assert ours["peak_infected"] == named["peak_infected"]
+    assert RankedByOthers(ranker=Shaped(1), n_days=1).takes_data
+    assert not RankedByOthers(ranker=CountsContactsOfPositives(), n_days=1).takes_data

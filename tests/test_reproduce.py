@@ -1,0 +1,259 @@
+"""The paper's results run again: settings, verdicts, files."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dnatrace.cli import experiments as commands
+from dnatrace.errors import InputError
+from dnatrace.experiments import paper_setting, reproduction_files, theorems
+from dnatrace.experiments import reproduce as reproductions
+from dnatrace.experiments import sweep as sweeps
+from dnatrace.experiments.claims import (
+    Verdict,
+    judge_bound,
+    judge_gain,
+    judge_number,
+    judge_order,
+    judge_value,
+)
+from dnatrace.experiments.comparison import Spread
+from dnatrace.experiments.config import load_config
+from dnatrace.experiments.paper_claims import published_rows, published_value
+from dnatrace.experiments.paper_setting import FULL, Point, Scenario, Setting, Size
+from tests.forked_sweeps import in_process
+
+TINY = Size(
+    seeds=(1, 2),
+    epsilons=(0.1, 1.0),
+    overrides={"people": 60, "days": 3, "initially_infected": 8},
+    is_small=True,
+)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+
+
+def spread(*values):
+    return Spread(values=np.array(values, dtype=float))
+
+
+# --- verdicts ---
+
+
+@pytest.mark.parametrize(
+    ("published", "half_width", "verdict"),
+    [
+        (11.0, None, Verdict.REPRODUCED),
+        (30.0, 19.5, Verdict.REPRODUCED),
+        (30.0, 5.0, Verdict.NOT_REPRODUCED),
+        (3.0, None, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_a_number_is_reproduced_when_intervals_overlap(published, half_width, verdict):
+    ours = spread(9, 10, 11, 10)
+    claim = judge_number("x", ours, published=published, half_width=half_width)
+    assert claim.verdict is verdict
+    assert claim.ours == 10.0
+    assert claim.interval == ours.interval
+
+
+@pytest.mark.parametrize(
+    ("lower", "higher", "verdict"),
+    [
+        ((1, 2, 3), (2, 3.1, 4.1), Verdict.REPRODUCED),  # below on every seed, though they overlap
+        ((2, 3.1, 4.1), (1, 2, 3), Verdict.REVERSED),
+        ((1, 3, 2), (2, 1, 3), Verdict.NOT_REPRODUCED),
+        ((1,), (2,), Verdict.NOT_TESTED),
+    ],
+)
+def test_an_order_is_judged_on_common_seeds(lower, higher, verdict):
+    claim = judge_order("x", spread(*lower), spread(*higher), published=None)
+    assert claim.verdict is verdict
+    json.dumps(claim.as_json(), allow_nan=False)
+
+
+def test_bounds_values_and_gains():
+    assert judge_bound("x", 1.0, 1.0).verdict is Verdict.REPRODUCED
+    assert judge_bound("x", 1.1, 1.0).verdict is Verdict.REVERSED
+    near = judge_value("x", 0.5, (0.4, 0.6), published=0.61, tolerance=0.02)
+    far = judge_value("x", 0.5, (0.4, 0.6), published=0.63, tolerance=0.02)
+    assert (near.verdict, far.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
+    gains = [judge_gain("x", 0.1, i, published=0.1) for i in ((0.01, 1), (-1, 1), (-1, -0.1))]
+    assert [c.verdict for c in gains] == [
+        Verdict.REPRODUCED,
+        Verdict.NOT_REPRODUCED,
+        Verdict.REVERSED,
+    ]
+
+
+# --- settings ---
+
+
+def test_published_numbers_are_those_of_the_paper():
+    assert published_value("table", "dna", Scenario(adherence=0.5)) == (27.2, 8.6)
+    assert published_value("figure", "dpfn-s", Scenario(epsilon=1.0)) == (53.0, None)
+    assert math.isnan(published_value("figure", "fn", Scenario())[0])
+    assert len(list(published_rows("figure"))) == 20
+    assert len(list(published_rows("table"))) == 10
+
+
+def test_the_published_setting_is_the_papers():
+    point = Point(setting=Setting.PUBLISHED, method="dpfn-s", scenario=Scenario(epsilon=3.0))
+    config = paper_setting.configuration(point, FULL)
+    assert config == load_config(preset="paper", overrides={"epsilon": 3.0})
+    assert (config.people, config.days) == (10_000, 100)
+    assert (config.method.release, config.method.gamma) == ("as_published", 0.7)
+
+
+def test_the_best_setting_is_sound_and_at_the_best_gamma():
+    scenario = Scenario(adherence=0.5, false_positive_rate=0.25, false_negative_rate=0.03)
+    point = Point(setting=Setting.BEST, method="dpfn-s", scenario=scenario)
+    config = paper_setting.configuration(point, FULL)
+    assert (config.method.release, config.method.gamma) == (None, 0.2)
+    assert config.isolation.adherence == 0.5
+    assert config.tests.false_positive_rate == 0.25
+    assert config.tests.false_negative_rate == 0.03
+
+
+def test_the_gamma_of_the_nearest_epsilon():
+    assert paper_setting.best_gamma("dpfn", 8.0) == paper_setting.best_gamma("dpfn", 10.0)
+    assert paper_setting.best_gamma("unheard-of", 1.0) == paper_setting.best_gamma("dpfn-s", 1.0)
+
+
+def test_every_method_and_bound_is_there_under_both_settings():
+    methods, _ = paper_setting.methods_of("figure", None)
+    assert {"traditional", "per-message", "dpfn", "dpfn-s"} <= set(methods)
+    points = paper_setting.points_of("figure", methods, FULL)
+    assert len(points) == len(set(points))
+    for setting in Setting:
+        mine = [p for p in points if p.setting is setting]
+        assert {p.method for p in mine} >= {*methods, "fn", "public-only", "random"} - {
+            m for m in methods if m not in paper_setting.PUBLISHED_METHODS
+        }
+        assert {p.scenario.epsilon for p in mine if p.method == "dpfn-s"} == {
+            0.1, 0.3, 1.0, 3.0, 10.0, 30.0,
+        }  # fmt: skip
+    table = paper_setting.points_of("table", ["dpfn-s"], FULL)
+    assert len({p.scenario for p in table}) == 5
+
+
+def test_a_method_that_does_not_exist():
+    with pytest.raises(InputError, match="method 'nn' does not exist"):
+        paper_setting.methods_of("figure", "nn")
+
+
+def test_a_method_that_is_not_part_of_this_version_is_noted(monkeypatch):
+    monkeypatch.setattr(paper_setting, "OUR_BEST", "to-come")
+    methods, notes = paper_setting.methods_of("table", None)
+    assert "to-come" not in methods
+    assert notes == ["to-come is not part of this version"]
+
+
+def test_fresh_seeds_are_others():
+    assert not set(paper_setting.with_fresh_seeds(FULL).seeds) & set(FULL.seeds)
+    assert len(paper_setting.with_fresh_seeds(FULL).seeds) == 20
+    assert not set(paper_setting.VALIDATION_SEEDS) & {*FULL.seeds, *paper_setting.FRESH_SEEDS}
+
+
+# --- runs and files ---
+
+
+@pytest.mark.parametrize("target", ["figure", "table"])
+def test_files_of_a_reproduction(here, target, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paper_setting, "QUICK", TINY)
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    arguments = {"method": "dpfn-s", "quick": True, "out": tmp_path, "as_json": True}
+    commands.reproduce(commands.Target(target), **arguments)
+    claims = json.loads(capsys.readouterr().out)
+    assert claims
+    assert all({"claim", "published", "ours", "interval", "verdict"} <= set(c) for c in claims)
+    numbers = [c for c in claims if c["rule"] == "number"]
+    assert {c["verdict"] for c in numbers} == {"not tested"}  # a small run says nothing about them
+
+    rows = list(csv.DictReader((tmp_path / f"{target}.csv").read_text().splitlines()))
+    assert {r["method"] for r in rows} == {"dpfn-s", "fn", "public-only", "random"}
+    assert {r["setting"] for r in rows} == {"published", "best"}
+    assert {r["runs"] for r in rows} == {"2"}
+    page = (tmp_path / f"{target}.md").read_text()
+    assert "SMALL VERSION: 60 people, 3 days, 2 seeds" in page
+    assert f"`dnatrace reproduce {target} --method dpfn-s --quick`" in page
+    stored = json.loads((tmp_path / f"{target}.json").read_text())
+    assert stored["claims"] == claims
+    assert stored["provenance"]["dnatrace"]
+    assert "<svg" in (tmp_path / f"{target}.svg").read_text()
+    assert (tmp_path / f"{target}.pdf").read_bytes().startswith(b"%PDF")
+
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
+    monkeypatch.setattr(sweeps, "execute", None)  # everything is in the store
+    commands.reproduce(commands.Target(target), **arguments)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
+
+
+def test_rows_are_means_of_the_stored_runs(here, tmp_path):
+    done = reproductions.reproduce("figure", store=tmp_path, size=TINY, method="dpfn-s")
+    row = next(r for r in done.rows if r.point.method == "random")
+    values = reproduction_files.row_values(row, "figure")
+    peaks = []
+    for seed in TINY.seeds:
+        digest = row.config.model_copy(update={"seed": seed}).digest
+        summary = json.loads((tmp_path / digest / "summary.json").read_text())
+        peaks.append(1000 * summary["peak_infected"])
+    assert values["mean"] == round(np.mean(peaks), 3)
+    assert done.notes[0].startswith("SMALL VERSION")
+
+
+def test_a_method_that_fails_has_no_row_and_a_note(here, tmp_path):
+    scenario = Scenario()
+    good = Point(setting=Setting.BEST, method="random", scenario=scenario)
+    bad = Point(setting=Setting.BEST, method="fn", scenario=scenario)
+    configs = {
+        good: paper_setting.configuration(good, TINY),
+        bad: load_config(overrides={"simulator": "replay"}),
+    }
+    rows, notes = reproductions.measure(configs, seeds=(1,), store=tmp_path)
+    assert [row.point for row in rows] == [good]
+    assert notes == [
+        "fn (best) has no row: simulator.contacts: replay needs the path of a contact list"
+    ]
+
+
+def test_gammas_are_chosen_by_the_mean_peak(here, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproductions, "GAMMAS", (0.1, 0.7))
+    (row,) = reproductions.choose_gammas(
+        store=tmp_path, size=Size(epsilons=(1.0,), overrides=TINY.overrides), method="dpfn-s"
+    )
+    assert row["gamma"] == min(row["means"], key=row["means"].get)
+    files = reproduction_files.gamma_files([row])
+    assert files["best_gamma.csv"].decode().splitlines()[0] == "method,release,epsilon,gamma,origin"
+
+
+# --- theorems ---
+
+
+def test_theorem_1_holds_without_own_tests_and_fails_with():
+    alone, tested = theorems.sensitivity_claims(load_config(preset="paper"))
+    assert alone.verdict is Verdict.REPRODUCED
+    assert alone.ours == pytest.approx(0.977 * 0.021, rel=1e-3)  # PRIVACY.md section 2
+    assert tested.verdict is Verdict.REVERSED
+    assert tested.ours > 8 * tested.published
+    assert "positive test" in tested.note
+
+
+def test_histories_are_all_of_one_or_two_tests():
+    histories = theorems.histories(4)
+    assert histories.shape == (4, 4 * 2 + 6 * 4)
+    assert len(np.unique(histories, axis=1).T) == histories.shape[1]
+    assert set(np.count_nonzero(histories >= 0, axis=0)) == {1, 2}
+
+
+def test_the_lemma_fails_with_own_tests():
+    without, with_tests = theorems.audit_claims(draws=20_000)
+    assert without.verdict is Verdict.REPRODUCED
+    assert with_tests.verdict is Verdict.REVERSED
+    assert with_tests.ours > 3.0

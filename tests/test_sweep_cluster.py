@@ -1,0 +1,144 @@
+"""The real engine: a Dask scheduler and workers in processes of their own, on loopback."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from dnatrace.experiments import store
+from dnatrace.experiments.sweep import read_sweep, sweep
+
+pytest.importorskip("distributed")
+
+GRID = """
+people = 400
+days = 12
+initially_infected = 20
+seeds = { first = 1, count = 12 }
+
+[grid]
+method.name = ["fn", "dpfn-s"]
+"""
+N_RUNS = 24
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def contents(directory):
+    return {
+        f"{path.parent.name}/{path.name}": path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in store.NOT_REPRODUCIBLE
+    }
+
+
+def start(what, *arguments):
+    command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def cluster(directory, *, workers):
+    """Yield the address of a scheduler and its worker processes, without nannies."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    port = address.rpartition(":")[2]
+    processes = [start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")]
+    try:
+        processes += [worker(address, directory) for _ in range(workers)]
+        yield address, processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def worker(address, directory):
+    return start(
+        "worker",
+        address,
+        *("--no-nanny", "--nthreads", "1", "--no-dashboard"),
+        *("--local-directory", str(directory)),
+    )
+
+
+def launch(file, directory, address):
+    options = ["--store", directory, "--cluster", address, "--json", "-q"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "dnatrace", "sweep", file, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def count(directory):
+    return len(list(directory.glob("[0-9a-f]*")))
+
+
+def test_a_cluster_that_loses_workers_gives_what_local_processes_give(tmp_path):
+    file, there, here = tmp_path / "grid.toml", tmp_path / "there", tmp_path / "here"
+    file.write_text(GRID)
+    rng = random.Random(1)
+    with cluster(tmp_path / "dask", workers=2) as (address, processes):
+        process = launch(file, there, address)
+        for n in (
+            3,
+            8,
+        ):  # twice a worker dies in the middle of its work and another takes its place
+            while process.poll() is None and count(there) < n:
+                time.sleep(0.005)
+            time.sleep(rng.random() * 0.2)
+            victim = processes.pop(1)
+            os.kill(victim.pid, signal.SIGKILL)
+            victim.wait()
+            if n == 8:
+                processes.append(worker(address, tmp_path / "dask"))
+        assert process.poll() is None, "the sweep was over before the workers died"
+        out, err = process.communicate(timeout=200)
+        assert process.returncode == 0, err
+        report = json.loads(out)
+        assert report["complete"] == N_RUNS
+        assert report["failed"] == []
+    local = sweep(read_sweep(file), here, workers=1)
+    assert local.complete == N_RUNS
+    assert contents(there) == contents(here)
+    shutil.rmtree(here)
+
+
+def test_nobody_at_the_address(tmp_path, monkeypatch):
+    from dnatrace.errors import InputError
+    from dnatrace.experiments import workers
+
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID)
+    monkeypatch.setattr(workers, "_CONNECT_SECONDS", "1s")
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(InputError, match=f"{address}: no Dask scheduler answers"):
+        sweep(read_sweep(file), tmp_path / "store", cluster=address)
+
+
+def test_without_dask_the_message_says_what_to_install(tmp_path, monkeypatch):
+    from dnatrace.errors import InputError
+
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'dnatrace\[cluster\]'"):
+        sweep(read_sweep(file), tmp_path / "store", cluster="tcp://127.0.0.1:1")

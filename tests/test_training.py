@@ -1,0 +1,230 @@
+"""Training: it learns, one seed gives one result, and a killed run ends as if it had not been."""
+
+import csv
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dnatrace.cli import app
+from dnatrace.errors import InputError
+from dnatrace.experiments.model_training import RECIPES, Order
+from dnatrace.neural import training
+from dnatrace.neural.architecture import Variant
+from dnatrace.neural.dataset import DatasetWriter, fn_scores
+from dnatrace.neural.runtime import load_model
+from dnatrace.neural.training import Settings, area_under_curve, prepare, train
+from dnatrace.seir import SeirParameters, TestErrors
+
+from .reference_networks import GRID, learnable, small
+
+MODEL = {"parameters": SeirParameters(), "test_errors": TestErrors()}
+QUICK = Settings(epochs=3, batch=128, seed=1, rate=0.02, last_rate=0.002)
+P1 = MODEL["parameters"].p1
+
+
+def tasks(architecture, n=500):
+    return (
+        prepare(learnable(n, seed=1), architecture, **MODEL),
+        prepare(learnable(n, seed=2), architecture, **MODEL),
+    )
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
+
+
+class KilledError(Exception):
+    pass
+
+
+def killed_after(n):
+    def track(epochs, total):
+        for done, epoch in enumerate(epochs):
+            if done == n:
+                raise KilledError
+            yield epoch
+
+    return track
+
+
+@pytest.mark.parametrize("kind", ["paper", "tight"])
+def test_training_twice_and_after_a_kill_gives_the_same_bits(kind, tmp_path):
+    architecture = small(kind, public_scale=1 / P1)
+    task, validation = tasks(architecture)
+    first = train(architecture, task, validation, p1=P1, settings=QUICK)
+    checkpoint = tmp_path / "c.npz"
+    arguments = {"p1": P1, "settings": QUICK, "checkpoint": checkpoint}
+    with pytest.raises(KilledError):
+        train(architecture, task, validation, track=killed_after(2), **arguments)
+    assert checkpoint.exists()
+    resumed = train(architecture, task, validation, **arguments)
+    assert same(first.weights, resumed.weights)
+    assert first.curve == resumed.curve
+    assert first.epoch == resumed.epoch
+    other = dataclasses.replace(QUICK, seed=2, epochs=1)
+    different = train(architecture, task, validation, p1=P1, settings=other)
+    assert not same(first.weights, different.weights)
+    with pytest.raises(InputError, match="other data or settings"):
+        train(architecture, task, validation, **(arguments | {"settings": other}))
+    checkpoint.write_bytes(b"half a checkpo")
+    with pytest.raises(InputError, match="not a checkpoint"):
+        train(architecture, task, validation, **arguments)
+
+
+@pytest.mark.parametrize("variant", list(Variant))
+def test_networks_learn(variant):
+    architecture = small("tight", variant, public_scale=1 / P1 if variant == "combined" else 1.0)
+    task, validation = tasks(architecture, n=1500)
+    longer = dataclasses.replace(QUICK, epochs=8)
+    trained = train(architecture, task, validation, p1=P1, settings=longer)
+    aucs = [row["validation_auc"] for row in trained.curve]
+    assert trained.curve[-1]["loss"] < trained.curve[0]["loss"]
+    assert max(aucs) == aucs[trained.epoch - 1]
+    before = area_under_curve(validation.belief, validation.target > 0.5)
+    least = {"combined": before - 0.01, "alone": 0.65, "public": 0.58}[variant]
+    assert max(aucs) > least
+    rates = [row["rate"] for row in trained.curve]
+    assert rates[-1] == pytest.approx(longer.last_rate)
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_prepared_tasks_say_what_the_network_sees():
+    samples = learnable(60)
+    combined = prepare(samples, small("tight"), **MODEL)
+    assert combined.belief == pytest.approx(fn_scores(samples, 0.2, *MODEL.values()), rel=1e-6)
+    assert np.array_equal(combined.target > 0.5, samples.infected)
+    assert (prepare(samples, small("tight", "alone"), **MODEL).belief == 0).all()
+    wider = prepare(samples, small("tight", with_exposed=True), others_kept=0.1, **MODEL)
+    assert np.array_equal(wider.target > 0.5, samples.exposed_or_infected)
+    exposed = samples.exposed_or_infected & ~samples.infected
+    assert wider.weight[exposed] == pytest.approx(10.0)
+    assert (wider.weight[~exposed] == 1.0).all()
+    deaf = prepare(samples, small("tight", "public"), **MODEL)
+    assert np.unique(deaf.column).size == 14  # one row an age: level 0
+
+
+def test_the_score_of_balanced_samples_keeps_its_order():
+    """The shifted log odds of the loss rise with the score, for every offset."""
+    import jax
+    import jax.numpy as jnp
+
+    scores = jnp.linspace(-0.02, 1.2, 200)
+    miss = training._loss(small("tight"), scores, jnp.asarray(2.0), jnp.zeros(200))
+    assert (np.diff(np.asarray(miss)) >= 0).all()
+    slope = jax.grad(lambda s: training._loss(small("tight"), s, 2.0, 1.0))(-0.5)
+    assert np.isfinite(slope)
+    plain = training._loss(small("paper"), scores, jnp.asarray(2.0), jnp.ones(200))
+    assert np.asarray(plain) == pytest.approx((np.asarray(scores) - 1.0) ** 2, abs=1e-6)
+
+
+def test_auc_is_the_share_of_pairs_in_order():
+    rng = np.random.default_rng(1)
+    scores, positive = rng.integers(0, 6, 80) / 6, rng.random(80) < 0.4
+    pairs = scores[positive][:, None] - scores[~positive]
+    expected = ((pairs > 0) + 0.5 * (pairs == 0)).mean()
+    assert area_under_curve(scores, positive) == pytest.approx(expected)
+    assert area_under_curve(scores, np.zeros(80, bool)) == 0.5
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"last_rate": 1.0}, {"seed": -1}]
+)
+def test_wrong_settings_are_named(wrong):
+    with pytest.raises(InputError):
+        Settings(**wrong)
+
+
+def test_training_needs_both_kinds():
+    architecture = small("paper")
+    task, validation = tasks(architecture, n=50)
+    healthy = dataclasses.replace(task, target=np.zeros(50, dtype=np.float32))
+    with pytest.raises(InputError, match="both kinds"):
+        train(architecture, healthy, validation, p1=P1, settings=QUICK)
+
+
+# The command.
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("dataset")
+    writer = DatasetWriter.create(directory, grid=GRID, **MODEL)
+    runs = {}
+    for seed, split in enumerate(("train", "validation", "test")):
+        samples = learnable(240, seed=seed)
+        writer.add(split, samples)
+        infected = int(samples.infected.sum())
+        runs[split] = {"person_days": 9000, "infected_person_days": infected, "seeds": [seed]}
+    writer.finish({"policy": "none", "runs": runs})
+    return directory
+
+
+def command(dataset, out, *more):
+    return ["train", str(dataset), "--out", str(out), "--epochs", "2", *more]
+
+
+def test_the_command_writes_models_that_pass(dataset, tmp_path):
+    arguments = command(dataset, tmp_path / "a", "--json", "-q")
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    rows = json.loads(done.stdout)["models"]
+    assert [row["variant"] for row in rows] == ["combined", "alone", "public"]
+    for row, name in zip(rows, ("dna", "dna-alone", "dna-public"), strict=True):
+        model = load_model(row["model"])
+        assert model.certificate.digest == row["digest"]
+        assert model.lipschitz <= 1 + 1e-6
+        assert model.uses_messages is (row["variant"] != "public")
+        assert f"--variant {row['variant']}" in model.provenance["command"]
+        curve = list(csv.DictReader((tmp_path / "a" / f"{name}.csv").open()))
+        assert [x["epoch"] for x in curve] == ["1", "2"]
+        assert (tmp_path / "a" / f"{name}.svg").read_text().startswith("<?xml")
+    assert not list((tmp_path / "a").glob("*checkpoint*"))
+
+
+def test_a_killed_command_goes_on_and_ends_with_the_same_file(dataset, tmp_path):
+    """In processes of their own: killed after the first checkpoint, started again, compared."""
+    more = ("--variant", "public", "-q")
+    environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
+
+    def start(out):
+        line = [sys.executable, "-m", "dnatrace", *command(dataset, out, *more)]
+        line[line.index("--epochs") + 1] = "6"
+        return subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL)
+
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    undisturbed = start(whole)
+    victim = start(cut)
+    while victim.poll() is None and not list(cut.glob("*checkpoint*")):
+        pass
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    assert start(cut).wait() == 0
+    assert undisturbed.wait() == 0
+    name = "dna-public.safetensors"
+    assert (whole / name).read_bytes() == (cut / name).read_bytes()
+
+
+def test_wrong_orders_are_named(dataset, tmp_path):
+    for more in (["--network", "other"], ["--variant", "both"], ["--samples", "1"]):
+        done = CliRunner().invoke(app, command(dataset, tmp_path, *more))
+        assert isinstance(done.exception, InputError)
+    done = CliRunner().invoke(app, command(tmp_path, tmp_path))
+    assert isinstance(done.exception, InputError)
+
+
+def test_fewer_samples_can_be_drawn(dataset, tmp_path):
+    arguments = command(
+        dataset, tmp_path, "--variant", "public", "--samples", "100", "--json", "-q"
+    )
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert json.loads(done.stdout)["models"][0]["samples"] == 100
+    order = Order(dataset=dataset, out=tmp_path, samples=100)
+    assert "--samples 100" in order.command(Variant.PUBLIC)
+    assert set(RECIPES) == {"dna", "dna-paper"}
