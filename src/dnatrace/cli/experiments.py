@@ -1,11 +1,13 @@
 """`dnatrace sweep` and `dnatrace reproduce`."""
 
 import json
+import logging
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +42,16 @@ def told_in_one_line() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
+def _let_us_tell(cluster: str | None) -> None:
+    """Silence what Dask logs about lost workers and schedulers: we say it in one line."""
+    if cluster is None:
+        return
+    with suppress(ImportError):
+        import_module("distributed")  # sets its own levels when it is imported
+    for name in ("distributed", "distributed.client", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
 def sweep(
     config: Annotated[Path, typer.Argument(help="TOML: settings of a run, seeds and grid.")],
     store: Annotated[
@@ -61,6 +73,7 @@ def sweep(
     as method.name = ["fn", "dpfn-s"] and privacy.epsilon = [0.1, 1.0].
     """
     start(quiet)
+    _let_us_tell(cluster)
     from dnatrace.experiments import sweep as sweeps
     from dnatrace.experiments.progress import track
 
@@ -126,6 +139,7 @@ def reproduce(
     Example: dnatrace reproduce figure --quick --out reproduced
     """
     start(quiet)
+    _let_us_tell(cluster)
     from dnatrace.experiments.progress import track
 
     kept = store or (out / "runs" if out is not None else None)

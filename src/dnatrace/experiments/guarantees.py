@@ -4,6 +4,7 @@ from typing import Any
 
 from dnatrace.experiments.config import RunConfig
 from dnatrace.methods.catalogue import release_of
+from dnatrace.neural.runtime import load_model
 from dnatrace.privacy.accounting import (
     Event,
     GaussianEvent,
@@ -71,9 +72,24 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
             method=config.method.name,
             release=release_of(config.method.name, config.method.release) or "the only one",
             noise=noise_of(config).name if _is_private(ledger) else "none",
+            training=_training(config),
             audit=audit,
         ),
         target=target_of(config) if _is_private(ledger) else None,
+    )
+
+
+def _training(config: RunConfig) -> str | None:
+    """Return where the network of `dna` comes from; None for methods without one."""
+    if config.method.name != "dna":
+        return None
+    model = load_model(config.method.model)
+    data = model.provenance.get("dataset", {})
+    return (
+        f"network '{model.name}', weights {model.certificate.digest}, trained on "
+        f"{data.get('samples', 0):,} samples of simulated people (dataset "
+        f"{data.get('digest', 'unknown')}): training has no privacy cost. Certified Lipschitz "
+        f"bound {model.lipschitz:.7g}."
     )
 
 

@@ -33,6 +33,7 @@ CONTACTS_A_DAY = 15  # about what people of the city meet
 CLOSE_TO_ONE = 0.05  # a spectral norm up to 1.05 counts as close to 1
 NEGLIGIBLE = 0.005  # half a point of AUC
 AUC_TOLERANCE = 0.01  # a point of AUC: the published areas have no interval
+AUDIT_ERROR = 0.01  # probability that an audit's bound is too high
 FULL_DRAWS, QUICK_DRAWS = 1_000_000, 50_000
 
 Track = Callable[[Any, int], Any]
@@ -123,20 +124,37 @@ def audit_claims(draws: int) -> list[Claim]:
     if method == "dna":
         overrides["method.model"] = published_model()
     config = load_config(preset="paper", overrides=overrides)
-    claims = []
-    for own_tests, who in ((OwnTests.NONE, "without"), (OwnTests.POSITIVE, "with positive")):
-        text = f"Lemma on Algorithm 1 ({method}), people {who} own tests: the release has ε = 1"
-        try:
-            found = privacy_checks.audit(config, own_tests=own_tests, draws=draws)
-        except InputError as error:
-            claims.append(untested(text, published=1.0, rule=Rule.BOUND, note=str(error)))
-            continue
-        note = (
-            f"ε is at least this, with confidence {found.confidence:.0%}, by {draws:,} draws; "
-            "below the claim, an audit proves nothing"
-        )
-        claims.append(judge_bound(text, found.lower_bound, found.claimed_epsilon, note=note))
-    return claims
+    tested = tuple(history for history in OwnTests if history is not OwnTests.NONE)
+    return [
+        _audit_claim(config, (OwnTests.NONE,), "without own tests", draws),
+        _audit_claim(config, tested, "with own tests", draws),
+    ]
+
+
+def _audit_claim(config: RunConfig, histories: tuple[OwnTests, ...], who: str, draws: int) -> Claim:
+    """Return the claim that a release has the ε it states, for the history that shows most.
+
+    Every history has its part of the error probability, so that the confidence holds for all.
+    """
+    text = f"Lemma on Algorithm 1 ({config.method.name}), people {who}: the release has ε = 1"
+    confidence = 1.0 - AUDIT_ERROR / len(histories)
+    try:
+        found = {
+            history: privacy_checks.audit(
+                config, own_tests=history, draws=draws, confidence=confidence
+            )
+            for history in histories
+        }
+    except InputError as error:
+        return untested(text, published=1.0, rule=Rule.BOUND, note=str(error))
+    worst = max(found, key=lambda history: found[history].lower_bound)
+    return judge_bound(
+        text,
+        found[worst].lower_bound,
+        found[worst].claimed_epsilon,
+        note=f"own tests: {worst.value}; ε is at least this with confidence {1 - AUDIT_ERROR:.0%} "
+        f"by {draws:,} draws a world; below the claim, an audit proves nothing",
+    )
 
 
 # --- Theorem 2 and the network -------------------------------------------------------------------

@@ -203,12 +203,11 @@ def train(
     if not len(task.samples) or not 0.0 < task.target.mean() < 1.0:
         raise InputError("training needs samples of both kinds, infected and not")
     steps = -(-len(task.samples) // settings.batch)
-    optimiser = _optimiser(settings, steps)
-    progress = _Progress(state=_first_state(architecture, settings, optimiser))
+    progress = _Progress(state=_first_state(architecture, settings, steps))
     key = _key(architecture, settings, p1, task, validation)
     if checkpoint is not None and checkpoint.exists():
         progress = _read_checkpoint(checkpoint, key, progress)
-    step = _make_step(architecture, task.samples.grid, optimiser, settings, p1)
+    step = _make_step(architecture, _levels(architecture, task), settings, steps, p1)
     done = len(progress.curve)
     epochs = range(done, settings.epochs)
     for epoch in track(epochs, len(epochs)) if track and epochs else epochs:
@@ -229,8 +228,7 @@ def train(
 
 def predict(architecture: Architecture, weights: Any, task: Task, *, p1: float) -> Floats:
     """Return F + p1·G, or G of a network alone, by JAX: float32 [n]."""
-    grid = task.samples.grid
-    forward = _make_forward(architecture, tuple(grid[: levels_up_to(grid, architecture.gamma)]))
+    forward = _make_forward(architecture, _levels(architecture, task))
     scores = []
     for batch in _batches(task, np.arange(len(task.samples)), 4096):
         g = np.asarray(forward(weights, batch.shares, batch.facts))
@@ -316,6 +314,11 @@ def _loss(architecture: Architecture, score: Array, offset: Array, target: Array
     return (jax.nn.sigmoid(log_odds + offset) - target) ** 2
 
 
+def _levels(architecture: Architecture, task: Task) -> tuple[float, ...]:
+    grid = task.samples.grid
+    return tuple(grid[: levels_up_to(grid, architecture.gamma)].tolist())
+
+
 @lru_cache(maxsize=4)  # compiled once a network, not once an epoch
 def _make_forward(architecture: Architecture, levels: tuple[float, ...]) -> Any:
     kept = np.array(levels, dtype=np.float32)
@@ -326,10 +329,12 @@ def _make_forward(architecture: Architecture, levels: tuple[float, ...]) -> Any:
     )
 
 
+@lru_cache(maxsize=4)
 def _make_step(
-    architecture: Architecture, grid: Floats, optimiser: Any, settings: Settings, p1: float
+    architecture: Architecture, levels: tuple[float, ...], settings: Settings, steps: int, p1: float
 ) -> Any:
-    kept = grid[: levels_up_to(grid, architecture.gamma)]
+    kept = np.array(levels, dtype=np.float32)
+    optimiser = _optimiser(settings, steps)
 
     def loss_of(parameters: Any, power: Any, batch: Any) -> Any:
         shares, facts, belief, target, weight = batch
@@ -362,10 +367,10 @@ def _optimiser(settings: Settings, steps: int) -> Any:
     )
 
 
-def _first_state(architecture: Architecture, settings: Settings, optimiser: Any) -> _State:
+def _first_state(architecture: Architecture, settings: Settings, steps: int) -> _State:
     network, power = deepset.create(architecture, settings.seed)
     parameters = (network, jnp.asarray(_FIRST_OFFSET))
-    return _State(parameters, power, optimiser.init(parameters))
+    return _State(parameters, power, _optimiser(settings, steps).init(parameters))
 
 
 def _weights(state: _State, settings: Settings) -> dict[str, Floats]:
