@@ -69,7 +69,7 @@ def sweep(
 
     Example: dnatrace sweep grid.toml --store runs --workers 2
 
-    where grid.toml has: seeds = { first = 1, count = 10 }, a line [grid], and under it lists such
+    where grid.toml has: seeds = { first = 1, count = 10 }, a table `grid`, and in it lists such
     as method.name = ["fn", "dpfn-s"] and privacy.epsilon = [0.1, 1.0].
     """
     start(quiet)

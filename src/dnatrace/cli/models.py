@@ -11,7 +11,9 @@ Model = Annotated[str, typer.Argument(help="A model that ships, or the path of a
 
 
 def train(
-    dataset: Annotated[Path, typer.Argument(help="Directory that `dnatrace dataset` wrote.")],
+    dataset: Annotated[
+        Path, typer.Argument(help="Directory that `dnatrace dataset` wrote.")
+    ] = Path("data"),
     out: Annotated[Path, typer.Option(help="Directory for models and curves.")] = Path("models"),
     network: Annotated[
         str, typer.Option(help="dna, or dna-paper for the published network.")

@@ -9,7 +9,7 @@ from dnatrace.cli.options import Json, Quiet, Threads, print_json, print_table, 
 
 
 def dataset(
-    out: Annotated[Path, typer.Option(help="New directory for the dataset.")],
+    out: Annotated[Path, typer.Option(help="New directory for the dataset.")] = Path("data"),
     people: Annotated[int | None, typer.Option(help="Size of the population (100000).")] = None,
     days: Annotated[int | None, typer.Option(help="Length of every run (100).")] = None,
     policy: Annotated[
