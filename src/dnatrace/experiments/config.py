@@ -36,7 +36,7 @@ class _Section(BaseModel):
 class MethodSection(_Section):
     """Which method turns messages into scores, and its constants."""
 
-    name: str = "dpfn-s"
+    name: str = "dna"
     release: str | None = Field(None, description="variant of the release; the sound one if absent")
     score: Score = Field(Score.EXPOSED_OR_INFECTED, description="which belief ranks people")
     gamma: PositiveShare = Field(0.2, description="messages are clipped to [0, gamma]")

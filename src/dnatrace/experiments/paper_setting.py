@@ -19,7 +19,7 @@ from dnatrace.neural.architecture import Kind, Variant
 from dnatrace.neural.runtime import load_model, model_names
 
 PUBLISHED_METHODS = ("traditional", "per-message", "dpfn", "dpfn-s", "dna")
-OUR_BEST = "dpfn-s"  # our best sound method, beside the published ones
+OUR_BEST = "dna"  # our best sound method, beside the published ones
 BOUNDS = ("fn", "public-only", "random")
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 ADHERENCES = (1.0, 0.8, 0.5)
