@@ -12,11 +12,16 @@ settings.register_profile("nightly", max_examples=3000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 
+# Several test processes share the cores: one thread each, except in tests about threads.
+_THREADS = 1 if "PYTEST_XDIST_WORKER" in os.environ else numba.config.NUMBA_NUM_THREADS
+numba.set_num_threads(_THREADS)
+
+
 @pytest.fixture
 def threads():
-    """Set the number of numba threads, back to all of them afterwards."""
+    """Set the number of numba threads, back to the usual one afterwards."""
     yield numba.set_num_threads
-    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    numba.set_num_threads(_THREADS)
 
 
 @pytest.fixture(scope="session")

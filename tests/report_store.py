@@ -32,12 +32,13 @@ def config_of(label, seed):
 
 
 def fill(path):
+    before = numba.get_num_threads()
     numba.set_num_threads(1)  # so small a city only waits for a second thread
     for label in SETTINGS:
         for seed in SEEDS:
             config = config_of(label, seed)
             store.write_files(store.render(run(config)), path, config.digest)
-    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    numba.set_num_threads(before)
     return path
 
 
