@@ -18,7 +18,7 @@ from dnatrace.privacy.audit import audit, epsilon_lower_bound
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 
-from .reference_privacy import parameters
+from .reference_privacy import SilentNoise, parameters
 
 MU = mu_of_budget(1.0, 1e-3)
 ONE = Target(epsilon=1.0)
@@ -67,6 +67,21 @@ def test_scenes_of_an_audit():
     assert (earlier.met_on, yesterday.met_on) == ((11,), (12,))
     assert earlier.own_tests == (-1,) * 13 + (1, -1)
     assert earlier.others == 3
+    more = audit_scenes(OwnTests.NONE, by_contacts=True)
+    assert [scene.met_on for scene in more] == [(11,), (12,), (11,), (12,), (13,)]
+    assert [scene.others * scene.meetings for scene in more] == [0, 0, 15, 15, 0]
+
+
+def test_people_who_are_met_often_are_as_many_contacts():
+    scenes = (
+        Scene(own_tests=OwnTests.NONE.outcomes(14), met_on=(11,), **others)
+        for others in ({"others": 4}, {"others": 1, "meetings": 4}, {"others": 2, "meetings": 2})
+    )
+    make = lambda _: DpfnS(target=ONE, noise=SilentNoise())  # noqa: E731
+    first, *rest = (Rehearsal(scene, make)(1, 5) for scene in scenes)
+    assert all(np.array_equal(first, scores) for scores in rest)
+    alone = Scene(own_tests=OwnTests.NONE.outcomes(14), met_on=(11,))
+    assert not np.array_equal(first, Rehearsal(alone, make)(1, 5))
 
 
 def rehearse(make, *, tests=OwnTests.NONE, releases=1, met_on=(11,), **scene):

@@ -267,6 +267,19 @@ def test_certify_prints_layer_by_layer(tmp_path):
     assert "pool.1.weight" in plain.stdout
 
 
+def test_models_commands_are_quiet_and_speak_json(tmp_path):
+    pytest.importorskip("onnx")
+    path, out = tmp_path / "m.safetensors", tmp_path / "m.onnx"
+    certificate = write(path)
+    assert CliRunner().invoke(app, ["certify", str(path), "--json", "-q"]).exit_code == 0
+    done = CliRunner().invoke(app, ["export", str(path), str(out), "--json", "-q"])
+    assert done.exit_code == 0
+    made = {"model": str(path), "file": str(out), "digest": certificate.digest}
+    assert json.loads(done.stdout) == made
+    assert out.stat().st_size > 0
+    assert f"Wrote {out}" in CliRunner().invoke(app, ["export", str(path), str(out)]).stdout
+
+
 def test_certify_exits_with_one_when_it_does_not_match(tmp_path):
     path = tmp_path / "m.safetensors"
     write(path)

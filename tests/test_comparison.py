@@ -90,7 +90,7 @@ def test_a_store_is_used(here, tmp_path, monkeypatch):
 
 def test_a_failed_run_is_told(here):
     with pytest.raises(RuntimeError, match=r"dpfn-s, seed 7: simulator\.contacts"):
-        compare([RunConfig(simulator="replay", **SMALL)], seeds=(7,))
+        compare([RunConfig(method="dpfn-s", simulator="replay", **SMALL)], seeds=(7,))
     with pytest.raises(InputError, match="method 'nn' does not exist"):
         compare([RunConfig(method="nn")])
 

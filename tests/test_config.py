@@ -1,3 +1,5 @@
+import hashlib
+import json
 import re
 from pathlib import Path
 
@@ -5,6 +7,7 @@ import pytest
 
 from dnatrace.errors import InputError
 from dnatrace.experiments.config import RunConfig, all_keys, load_config, preset_names
+from dnatrace.simulators import covasim, openabm
 
 
 def test_presets_all_load():
@@ -59,6 +62,25 @@ def test_shortcuts_in_python():
     assert (config.method.name, config.privacy.epsilon, config.seir.p1) == ("fn", 0.5, 0.05)
     both = RunConfig(method={"name": "fn", "gamma": 0.1}, release="x")
     assert (both.method.name, both.method.gamma, both.method.release) == ("fn", 0.1, "x")
+
+
+@pytest.mark.parametrize("name", ["openabm", "covasim"])
+def test_the_digest_tells_builds_of_outside_simulators_apart(name, monkeypatch):
+    module = {"openabm": openabm, "covasim": covasim}[name]
+    digests = []
+    for build in (None, "a 1.0 (fork)", "a 1.0 (upstream)", "a 2.0 (fork)"):
+        monkeypatch.setattr(module, "installed_build", lambda build=build: build)
+        digests.append(RunConfig(simulator=name, method="random").digest)
+    assert len(set(digests)) == 4
+
+
+def test_the_digest_of_the_city_and_of_replay_has_no_build(monkeypatch):
+    for module in (openabm, covasim):
+        monkeypatch.setattr(module, "installed_build", lambda: pytest.fail("not to be asked"))
+    for name in ("city", "replay"):
+        config = RunConfig(simulator=name, method="random")
+        text = json.dumps(config.as_dict(), sort_keys=True)
+        assert config.digest == hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def test_the_digest_tells_settings_apart():

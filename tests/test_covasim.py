@@ -160,6 +160,10 @@ def test_it_ends_with_its_days_and_refuses_what_it_cannot_take():
         Covasim(seed=2**40)
 
 
+def test_the_build_that_digests_hold_is_the_one_that_runs():
+    assert Covasim(n_people=50, n_days=2).source == covasim.installed_build()
+
+
 def test_absent_or_unknown_versions_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "covasim", SimpleNamespace(__version__="2.1.0"))
     with pytest.raises(InputError, match=r"Covasim 2\.1\.0 .*github\.com"):

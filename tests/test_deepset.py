@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from dnatrace.neural import deepset
-from dnatrace.neural.architecture import N_FACTS, Architecture
+from dnatrace.neural.architecture import N_FACTS, WINDOW, Architecture
 from dnatrace.neural.certificate import certify, project, spectral_norm
-from dnatrace.neural.runtime import Model, load_model, public_facts
+from dnatrace.neural.runtime import Model, PublicView, load_model, public_facts
 from dnatrace.neural.samples import message_levels
+from dnatrace.records import ContactWindow, DayContacts
 
 from . import reference_networks as reference
 from .reference_networks import GRID, random_model, samples_of, small
@@ -36,7 +37,7 @@ def test_the_table_equals_message_by_message(kind):
         for cell in [int(samples.cells[i])] * int(samples.repeats[i])
     ]
     owner, ages, values = (jnp.asarray(np.array(x)) for x in zip(*heard, strict=True))
-    facts = jnp.asarray(public_facts(samples.outcomes, samples.contacts, samples.age_group))
+    facts = jnp.asarray(facts_of(samples))
     weights = jax_weights(model.weights)
     plain = deepset.one_by_one(architecture, weights, values, ages, owner, facts)
     assert np.asarray(plain) == pytest.approx(model.evaluate(samples), abs=1e-5, rel=1e-5)
@@ -103,15 +104,17 @@ def test_no_network_has_anything_random_at_inference():
 # The search for neighbours that are further apart than certified.
 
 
-def steepest(architecture, weights, facts, n, *, steps=60, seed=0, restarts=16):
+def steepest(architecture, weights, n, *, steps=60, seed=0, restarts=16):
     """Gradient ascent on n messages and on both values of the first; returns ages and values.
 
-    All restarts at once; the pair and the other messages move together.
+    All restarts at once; the pair and the other messages move together. Public facts are those of
+    `windows_of` with these ages.
     """
     rng = np.random.default_rng(seed)
-    ages = jnp.asarray(rng.integers(0, 14, (restarts, n)))
+    drawn = rng.integers(0, WINDOW, (restarts, n))
+    ages = jnp.asarray(drawn)
     free = jnp.asarray(rng.normal(size=(restarts, n + 1)) * 2, dtype=jnp.float32)
-    facts = jnp.asarray(facts)[:restarts]
+    facts = jnp.asarray(facts_of(windows_of(drawn, np.zeros(drawn.shape))))
 
     def g(values, age, fact):
         mean = deepset.embed(architecture, weights, values, age).mean(axis=0)
@@ -136,14 +139,19 @@ def steepest(architecture, weights, facts, n, *, steps=60, seed=0, restarts=16):
 def widest(model, ages, values):
     """The largest |ΔG|·C/γ of the pairs found, by the float64 network that is certified."""
     n = ages.shape[1]
-    here = [list(zip(a, v[:n], strict=True)) for a, v in zip(ages, values, strict=True)]
-    there = [[(x[0][0], v[n]), *x[1:]] for x, v in zip(here, values, strict=True)]
-    moved = model.evaluate(samples_of(here)) - model.evaluate(samples_of(there))
+    here = windows_of(ages, values[:, :n])
+    there = windows_of(ages, np.concatenate([values[:, n:], values[:, 1:n]], axis=1))
+    assert np.array_equal(facts_of(here), facts_of(there))
+    moved = model.evaluate(here) - model.evaluate(there)
     return float(np.abs(moved).max()) * n / model.gamma
 
 
-def facts_for(restarts):
-    samples = samples_of([[(0, 0.1)]] * restarts)
+def windows_of(ages, values):
+    """Samples with these messages; own tests and age groups are random, but always the same."""
+    return samples_of([list(zip(a, v, strict=True)) for a, v in zip(ages, values, strict=True)])
+
+
+def facts_of(samples):
     return public_facts(samples.outcomes, samples.contacts, samples.age_group)
 
 
@@ -193,7 +201,6 @@ def test_the_search_comes_close_to_the_bound_and_never_above(steep, n):
     ages, values = steepest(
         steep.architecture,
         jax_weights(steep.weights),
-        facts_for(restarts),
         n,
         restarts=restarts,
         steps=40,
@@ -207,30 +214,123 @@ def test_without_messages_there_is_nothing_to_change(steep):
     assert np.array_equal(steep.evaluate(here), steep.evaluate(here, zeroed=True))
 
 
-@pytest.mark.parametrize("name", ["dna", "dna-paper"])
-def test_no_violation_in_models_that_ship(name):
-    """Directed search on the shipped weights, and every pair of levels of a single message."""
+# The same for models that ship: the search also chooses public facts, ages and counts, and only
+# windows that can happen count: as many contacts of an age as there are messages of it.
+
+
+def random_windows(model, n, size, rng):
+    """Pairs of windows with n messages; all others of an age say the same."""
+    contacts = rng.multinomial(n - 1, np.full(WINDOW, 1 / WINDOW), size=size)
+    age = rng.integers(0, WINDOW, size)
+    contacts[np.arange(size), age] += 1
+    top = model.grid.size
+    return {
+        "age": age,  # of the message that differs
+        "here": rng.integers(0, top, size),
+        "there": rng.integers(0, top, size),
+        "levels": rng.integers(0, top, (size, WINDOW)),
+        "contacts": contacts,
+        "outcomes": rng.integers(-1, 2, (size, WINDOW)),
+        "group": rng.integers(0, 10, size),
+    }
+
+
+def changed(model, windows, rng):
+    """A change of every pair: messages, own tests, age group, and when people were met."""
+    new = {name: values.copy() for name, values in windows.items()}
+    size, top = new["age"].size, model.grid.size
+    rows = np.arange(size)
+    ranges = {"here": (0, top), "there": (0, top), "levels": (0, top), "outcomes": (-1, 2)}
+    for name, (low, high) in (ranges | {"group": (0, 10)}).items():
+        some = rng.random(new[name].shape) < (0.3 if new[name].ndim == 1 else 0.1)
+        new[name][some] = rng.integers(low, high, some.sum())
+    source, target = rng.integers(0, WINDOW, (2, size))
+    spare = new["contacts"][rows, source] - (source == new["age"])
+    moved = np.ceil(rng.random(size) * spare).astype(int) * (rng.random(size) < 0.5)
+    new["contacts"][rows, source] -= moved
+    new["contacts"][rows, target] += moved
+    age = np.where(rng.random(size) < 0.2, rng.integers(0, WINDOW, size), new["age"])
+    new["contacts"][rows, new["age"]] -= 1
+    new["contacts"][rows, age] += 1
+    return new | {"age": age}
+
+
+def gaps(model, windows):
+    """|ΔG|·C/γ of every pair, by the float64 network that is certified."""
+    rows, age = np.arange(windows["age"].size), windows["age"]
+    table = model.table.reshape(WINDOW, model.grid.size, -1)
+    others = windows["contacts"].copy()
+    others[rows, age] -= 1
+    rest = (others[:, :, None] * table[np.arange(WINDOW), windows["levels"]]).sum(axis=1)
+    view = PublicView(
+        model=model,
+        outcomes=np.ascontiguousarray(windows["outcomes"].T.astype(np.int8)),
+        contacts=np.ascontiguousarray(windows["contacts"].T.astype(np.int32)),
+        age_groups=windows["group"].astype(np.uint8),
+    )
+    here, there = (
+        view.finish(rest + table[age, windows[name]], view.n_messages) for name in ("here", "there")
+    )
+    return np.abs(here - there) * view.n_messages / model.gamma
+
+
+def climb(model, n, *, size=64, steps=600, seed=0):
+    """The largest |ΔG|·C/γ at the start and at the end: changes that widen a pair are kept."""
+    rng = np.random.default_rng(seed)
+    windows = random_windows(model, n, size, rng)
+    widest_gaps = gaps(model, windows)
+    first = widest_gaps.max()
+    for _ in range(steps):
+        new = changed(model, windows, rng)
+        found = gaps(model, new)
+        wider = found > widest_gaps
+        for name, values in windows.items():
+            values[wider] = new[name][wider]
+        widest_gaps = np.maximum(widest_gaps, found)
+    assert (windows["contacts"] >= 0).all()
+    assert (windows["contacts"].sum(axis=1) == n).all()
+    assert np.array_equal(gaps(model, windows), widest_gaps)
+    return first, widest_gaps.max()
+
+
+@pytest.mark.parametrize("n", [1, 8, 2000])
+@pytest.mark.parametrize(("name", "reached"), [("dna", 0.5), ("dna-paper", 0.3)])
+def test_no_violation_in_models_that_ship(name, reached, n):
+    """`dna` comes to more than half of its bound; `dna-paper` to less than a third, see docs."""
     model = load_model(name)
-    a = model.architecture
-    ages, values = steepest(a, jax_weights(model.weights), facts_for(8), 8, restarts=8)
-    grid = message_levels()
-    assert np.array_equal(model.grid, grid[: model.grid.size])
-    view_facts = (np.full((14, 1), -1, dtype=np.int8), np.zeros((14, 1), dtype=np.int32))
-    view = model.look(view_facts[0], view_facts[1], None)
-    n = ages.shape[1]
-    for age_row, row in zip(ages, values, strict=True):
-        pair = []
-        for first in (row[0], row[n]):
-            said = np.array([first, *row[1:n]], dtype=np.float32)
-            near = np.abs(model.grid[:, None] - said).argmin(axis=0)
-            total = model.table[age_row * model.grid.size + near].sum(axis=0)
-            pair.append(view.finish(total[None], np.array([n]))[0])
-        assert abs(pair[0] - pair[1]) <= a.gamma * model.lipschitz / n
-    for age in range(14):
-        rows = model.table[age * model.grid.size : (age + 1) * model.grid.size]
-        g = np.array([view.finish(row[None], np.array([1]))[0] for row in rows])
-        slope = np.abs(g[:, None] - g) / np.maximum(np.abs(model.grid[:, None] - model.grid), 1e-12)
-        assert slope[~np.eye(len(g), dtype=bool)].max() <= model.lipschitz * (1 + 1e-6)
+    first, found = climb(model, n)
+    assert first < found  # the search finds more than chance does
+    assert reached * model.lipschitz <= found <= model.lipschitz
+
+
+@pytest.mark.parametrize("name", ["dna", "dna-paper"])
+def test_no_pair_of_levels_violates(name):
+    """Every pair of values of a single message, for every age, under its own public facts."""
+    model = load_model(name)
+    grid, n = model.grid, model.grid.size
+    assert np.array_equal(grid, message_levels()[:n])
+    distance = np.abs(grid[:, None] - grid)[~np.eye(n, dtype=bool)]
+    for age in range(WINDOW):
+        contacts = np.zeros((WINDOW, n), dtype=np.int32)
+        contacts[WINDOW - 1 - age] = 1
+        view = model.look(np.full((WINDOW, n), -1, dtype=np.int8), contacts, None)
+        g = view.finish(model.table[age * n : (age + 1) * n], view.n_messages)
+        slope = np.abs(g[:, None] - g)[~np.eye(n, dtype=bool)] / distance
+        assert slope.max() <= model.lipschitz * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["dna", "dna-paper"])
+def test_models_that_ship_say_the_same_to_nobody(name):
+    """Zero contacts: whatever others say, G is that of public facts."""
+    model = load_model(name)
+    window = ContactWindow(n_people=3, n_days=WINDOW)
+    for _ in range(WINDOW):
+        window.push(DayContacts.empty(3))
+    view = model.look(np.full((WINDOW, 3), -1, dtype=np.int8), window.counts, None)
+    said = [np.full((WINDOW, 3), m, dtype=np.float32) for m in (0.0, 0.2)]
+    here, there = (view.scores(window, messages) for messages in said)
+    assert np.array_equal(here, there)
+    assert np.isfinite(here).all()
 
 
 def test_architectures_are_checked():

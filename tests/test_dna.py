@@ -1,6 +1,7 @@
 """DNA: the score plus a network, no neighbour further than stated, audits that can refute it."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
-from dnatrace.experiments.config import RunConfig
+from dnatrace.experiments import privacy_checks
+from dnatrace.experiments.config import RunConfig, load_config
 from dnatrace.experiments.runs import run
 from dnatrace.methods.base import DayFacts, Needs, Score
 from dnatrace.methods.catalogue import build_method
-from dnatrace.methods.dna import Dna, DnaRelease
+from dnatrace.methods.dna import Dna, DnaRelease, _warn_of_another_score
 from dnatrace.methods.dpfn_s import DpfnS
 from dnatrace.methods.rehearsal import OwnTests
 from dnatrace.privacy import sensitivity as sv
@@ -208,6 +210,23 @@ def test_two_thirds_of_the_noise_is_caught():
     assert not audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=200_000).passed
 
 
+def test_the_command_catches_two_thirds_of_the_noise(monkeypatch):
+    """The scenes of `dnatrace audit`, with the network that ships; its own noise passes."""
+    config = load_config(preset="standard", overrides={"method": "dna"})
+    found = []
+    for noise in (FastNoise, WeakNoise):
+        monkeypatch.setattr(privacy_checks, "FastNoise", noise)
+        found.append(privacy_checks.audit(config, draws=60_000))
+    honest, weak = found
+    assert honest.passed
+    assert honest.lower_bound > 0.6
+    assert not weak.passed
+    assert weak.confidence == 0.99
+    # Without other contacts the share of G hides it: why there are more than two scenes.
+    monkeypatch.setattr(privacy_checks, "_BY_CONTACTS", frozenset())
+    assert privacy_checks.audit(config, draws=60_000).passed
+
+
 def test_as_published_is_caught_after_a_positive_test():
     make = lambda seed: dna(  # noqa: E731
         "as_published", gamma=0.7, score="infected", noise=FastNoise(seed=seed)
@@ -226,9 +245,80 @@ def test_networks_trained_without_f_are_refused():
 
 
 def test_windows_must_fit():
+    """Refused before anything runs, and days that are more than announced as well."""
+    with pytest.raises(InputError, match="15 days"):
+        dna(window_days=15)
     crowd = reference_privacy.crowd(np.random.default_rng(6), n_receivers=5, n_days=20)
-    with pytest.raises(InputError, match="20 days"):
-        dna(window_days=20).release(crowd.facts(crowd.messages, PAPER), None)
+    with pytest.raises(InputError, match="20"):
+        dna(window_days=14).release(crowd.facts(crowd.messages, PAPER), None)
+
+
+@pytest.mark.parametrize("rho", [None, 0.05])
+@pytest.mark.parametrize("release", SOUND)
+def test_nothing_is_said_when_nothing_is_transmitted(release, rho):
+    """p1 = 0: no message moves the score, so it is public, and it is a number."""
+    crowd = reference_privacy.crowd(np.random.default_rng(8), n_receivers=20)
+    never = parameters(0.0)
+    here, there = (
+        dna(release, rho=rho).release(crowd.facts(messages, never), None)[0]
+        for messages in (crowd.messages, crowd.neighbour)
+    )
+    assert np.isfinite(here.scores).all()
+    assert np.array_equal(here.scores, there.scores)
+    assert isinstance(here.event, PublicEvent)
+
+
+@dataclass(frozen=True)
+class ConstantNoise:
+    """Whatever was asked to be noised, the noisy value is this."""
+
+    value: float = 0.3
+    name: str = "constant"
+    score_grid: float | None = None
+
+    def perturb(self, values, sensitivity, *, multiplier, purpose, day, draw=0):
+        return np.full(np.shape(values), self.value)
+
+
+@pytest.mark.parametrize("rho", [None, 0.05])
+@pytest.mark.parametrize("release", list(DnaRelease))
+def test_messages_matter_through_the_noisy_value_alone(release, rho):
+    """Neighbours with the same noisy value have the same scores, bit by bit."""
+    crowd = reference_privacy.crowd(np.random.default_rng(7), n_receivers=40)
+
+    def scores(messages, noise):
+        method = dna(release, noise=noise, rho=rho)
+        return method.release(crowd.facts(messages, PAPER), None)[0].scores
+
+    def same(noise):
+        return np.array_equal(scores(crowd.messages, noise), scores(crowd.neighbour, noise))
+
+    assert same(ConstantNoise())
+    assert not same(SilentNoise())
+    other = scores(crowd.messages, ConstantNoise(value=0.1))
+    assert not np.array_equal(other, scores(crowd.messages, ConstantNoise()))
+
+
+def test_a_network_for_another_score_is_one_line_in_the_log(caplog):
+    wrong = random_model(small("tight", with_exposed=True))
+    right = random_model(small("tight", with_exposed=False))
+    _warn_of_another_score.cache_clear()
+    with caplog.at_level("WARNING"):
+        dna(model=right, score="infected")
+        assert not caplog.records
+        for _ in range(3):
+            dna(model=wrong, score="infected")
+    (record,) = caplog.records
+    assert "trained to augment P(E) + P(I); this run releases P(I)" in record.getMessage()
+
+
+def test_the_preset_of_the_authors_programs_warns(caplog):
+    """It ranks by P(E) + P(I); the published network was trained with P(I)."""
+    config = load_config(preset="paper-code", overrides={"method": "dna"})
+    _warn_of_another_score.cache_clear()
+    with caplog.at_level("WARNING"):
+        build_method("dna", options_of(config))
+    assert "model 'dna-paper' was trained to augment P(I);" in caplog.text
 
 
 SMALL = {"method": "dna", "people": 300, "days": 16, "seed": 3, "initially_infected": 10}

@@ -122,6 +122,36 @@ def test_what_would_end_its_process_is_refused_before(wrong, words):
         OpenABM(**wrong)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_builds_are_told_apart_without_a_model(stand_in, variant, tmp_path, monkeypatch):
+    stand_in(variant)
+    assert openabm.installed_build() == f"OpenABM-Covid19 ({variant})"
+    config = RunConfig(simulator="openabm", method="random")
+    without_version = config.digest
+    # A known build is not imported again.
+    with monkeypatch.context() as patch:
+        patch.setattr(openabm, "describe", lambda: pytest.fail("asked again"))
+        assert config.digest == without_version
+    versioned = tmp_path / "versioned"
+    versioned.mkdir()
+    install(versioned, variant)
+    about = versioned / "covid19-1.2.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: covid19\nVersion: 1.2\n")
+    monkeypatch.syspath_prepend(versioned)
+    assert openabm.installed_build() == f"OpenABM-Covid19 1.2 ({variant})"
+    assert config.digest != without_version
+    simulator = OpenABM(n_people=5000, seed=2)
+    assert simulator.source == openabm.installed_build()
+    simulator.close()
+
+
+def test_the_digest_without_the_simulator(monkeypatch):
+    monkeypatch.setattr(openabm, "is_installed", lambda: False)
+    assert openabm.installed_build() is None
+    assert len(RunConfig(simulator="openabm", method="random").digest) == 16
+
+
 def test_absence_names_the_project_and_its_address(monkeypatch):
     monkeypatch.setattr(openabm, "is_installed", lambda: False)
     with pytest.raises(InputError, match=r"OpenABM-Covid19 .*github\.com/BDI-pathogens"):
@@ -138,6 +168,7 @@ def test_a_broken_installation_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "covid19", raising=False)
     with pytest.raises(InputError, match="a_module_that_is_nowhere"):
         OpenABM()
+    assert openabm.installed_build() is None
 
 
 def test_doctor_tells_which_simulators_are_usable(stand_in, monkeypatch):

@@ -3,13 +3,21 @@
 import csv
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import typer
 
 from dnatrace.cli import experiments as commands
 from dnatrace.errors import InputError
-from dnatrace.experiments import paper_setting, reproduction_files, theorems
+from dnatrace.experiments import (
+    auc_table,
+    paper_setting,
+    reproduction_files,
+    theorems,
+    workers,
+)
 from dnatrace.experiments import reproduce as reproductions
 from dnatrace.experiments import sweep as sweeps
 from dnatrace.experiments.claims import (
@@ -216,30 +224,181 @@ def test_a_method_that_fails_has_no_row_and_a_note(here, tmp_path):
         good: paper_setting.configuration(good, TINY),
         bad: load_config(overrides={"simulator": "replay"}),
     }
-    rows, notes = reproductions.measure(configs, seeds=(1,), store=tmp_path)
+    rows, failed = reproductions.measure(configs, seeds=(1,), store=tmp_path)
     assert [row.point for row in rows] == [good]
-    assert notes == [
-        "fn (best) has no row: simulator.contacts: replay needs the path of a contact list"
+    error = "simulator.contacts: replay needs the path of a contact list"
+    assert failed == {bad: error}
+    assert reproductions.describe_failures(failed) == (
+        f"FAILED: fn (best) has no row in 1 scenario: {error}",
+    )
+
+
+def break_method(monkeypatch, name):
+    """Let every run of a method fail, and no other."""
+    attempt = workers.attempt
+    monkeypatch.setattr(
+        workers,
+        "attempt",
+        lambda config: (None, "broken") if config.method.name == name else attempt(config),
+    )
+
+
+@pytest.mark.parametrize("target", ["figure", "table"])
+def test_failures_are_told_everywhere(here, target, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paper_setting, "QUICK", TINY)
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    break_method(monkeypatch, "dpfn-s")
+    arguments = {"method": "dpfn-s", "quick": True, "out": tmp_path, "as_json": True}
+    with pytest.raises(typer.Exit) as raised:
+        commands.reproduce(commands.Target(target), **arguments)
+    assert raised.value.exit_code == 1
+    out, err = capsys.readouterr()
+    n = 2 if target == "figure" else 5
+    failures = [
+        f"FAILED: dpfn-s ({setting}) has no row in {n} scenarios: broken" for setting in Setting
     ]
+    assert err.splitlines()[-2:] == [f"dnatrace: {failure}" for failure in failures]
+    claims = json.loads(out)
+    assert [c for c in claims if c["claim"].startswith("dpfn-s")]
+    assert {c["verdict"] for c in claims} == {"not tested"}
+    assert any(c["note"] == "dpfn-s failed: broken" for c in claims)
+    stored = json.loads((tmp_path / f"{target}.json").read_text())
+    assert stored["notes"][-2:] == failures
+    assert failures[0] in (tmp_path / f"{target}.md").read_text()
+
+
+def test_orders_with_a_failed_method_are_not_tested(here, tmp_path, monkeypatch):
+    break_method(monkeypatch, "dpfn")
+    monkeypatch.setattr(paper_setting, "PUBLISHED_METHODS", ("dpfn", "dpfn-s"))
+    monkeypatch.setattr(paper_setting, "OUR_BEST", "dpfn-s")
+    size = Size(seeds=(1, 2), epsilons=(1.0,), overrides=TINY.overrides, is_small=True)
+    done = reproductions.reproduce("figure", store=tmp_path, size=size)
+    orders = [c for c in done.claims if c.claim.startswith("dpfn-s has a lower peak than dpfn (")]
+    assert [(c.verdict, c.note) for c in orders] == [
+        (Verdict.NOT_TESTED, "dpfn failed: broken")
+    ] * 2
+    # Methods that were not asked for are not missed.
+    assert not [c for c in done.claims if "per-message" in c.claim]
+
+
+def test_fresh_seeds_have_files_of_their_own(here, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paper_setting, "QUICK", TINY)
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    arguments = {"method": "random", "quick": True, "out": tmp_path, "as_json": True}
+    commands.reproduce(commands.Target.FIGURE, **arguments)
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
+    commands.reproduce(commands.Target.FIGURE, fresh=True, **arguments)
+    after = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == {
+        f"figure-fresh.{kind}" for kind in ("csv", "json", "md", "svg", "pdf")
+    }
+
+
+def test_rows_say_where_their_gamma_is_from(here, tmp_path):
+    origins = {
+        (method, epsilon): paper_setting.gamma_origin(
+            Point(setting=Setting.BEST, method=method, scenario=Scenario(epsilon=epsilon))
+        )
+        for method in ("dpfn-s", "dna", "random")
+        for epsilon in (1.0, 3.0)
+    }
+    assert origins == {
+        ("dpfn-s", 1.0): "chosen",
+        ("dpfn-s", 3.0): "nearest ε, 1.0",
+        ("dna", 1.0): "dpfn-s",
+        ("dna", 3.0): "dpfn-s, nearest ε, 1.0",
+        ("random", 1.0): "",
+        ("random", 3.0): "",
+    }
+    published = Point(setting=Setting.PUBLISHED, method="dna", scenario=Scenario())
+    assert paper_setting.gamma_origin(published) == "preset paper"
+    done = reproductions.reproduce("figure", store=tmp_path, size=TINY, method="dpfn-s")
+    reproduction_files.write_reproduction(done, tmp_path, "command")
+    rows = list(csv.DictReader((tmp_path / "figure.csv").read_text().splitlines()))
+    assert {(r["method"], r["gamma_from"]) for r in rows if r["setting"] == "best"} == {
+        ("dpfn-s", "chosen"),
+        ("fn", ""),
+        ("public-only", ""),
+        ("random", ""),
+    }
+    assert "| γ | γ from |" in (tmp_path / "figure.md").read_text()
 
 
 def test_gammas_are_chosen_by_the_mean_peak(here, tmp_path, monkeypatch):
     monkeypatch.setattr(reproductions, "GAMMAS", (0.1, 0.7))
-    (row,) = reproductions.choose_gammas(
-        store=tmp_path, size=Size(epsilons=(1.0,), overrides=TINY.overrides), method="dpfn-s"
-    )
+    size = Size(epsilons=(1.0,), overrides=TINY.overrides, is_small=True)
+    choices = reproductions.choose_gammas(store=tmp_path, size=size, method="dpfn-s")
+    (row,) = choices.rows
+    assert choices.failures == ()
     assert row["gamma"] == min(row["means"], key=row["means"].get)
-    files = reproduction_files.gamma_files([row])
+    files = reproduction_files.gamma_files(choices)
     assert files["best_gamma.csv"].decode().splitlines()[0] == "method,release,epsilon,gamma,origin"
+
+
+def test_no_gamma_is_chosen_when_a_run_failed(here, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(reproductions, "GAMMAS", (0.1, 0.7))
+    monkeypatch.setattr(paper_setting, "QUICK", TINY)
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    attempt = workers.attempt
+    monkeypatch.setattr(
+        workers,
+        "attempt",
+        lambda c: (
+            (None, "broken")
+            if (c.method.gamma, c.privacy.epsilon, c.seed) == (0.7, 1.0, 502)
+            else attempt(c)
+        ),
+    )
+    with pytest.raises(typer.Exit) as raised:
+        commands.reproduce(
+            commands.Target.GAMMA, method="dpfn-s", quick=True, out=tmp_path, as_json=True
+        )
+    assert raised.value.exit_code == 1
+    out, err = capsys.readouterr()
+    failure = "FAILED: dpfn-s has no γ at ε = 1: broken"
+    assert err.splitlines()[-1] == f"dnatrace: {failure}"
+    assert [row["epsilon"] for row in json.loads(out)["best_gamma"]] == [0.1]
+    notes = json.loads((tmp_path / "best_gamma.json").read_text())["notes"]
+    assert notes == [
+        "SMALL VERSION: 60 people, 3 days, 3 seeds. Its numbers must not be compared "
+        "with published ones.",
+        failure,
+    ]
 
 
 # --- theorems ---
 
 
+def test_small_runs_say_so_and_judge_no_number(tmp_path, monkeypatch):
+    small = auc_table.small_test_data(people=400, days=16)
+    monkeypatch.setattr(auc_table, "small_test_data", lambda **_: small)
+    claims = commands._without_runs(commands.Target.AUC, False, None, tmp_path, "command")
+    page = (tmp_path / "auc.md").read_text()
+    assert page.startswith("# The paper's auc (SMALL VERSION)\n")
+    assert "- Data: SMALL VERSION: a run made for the occasion" in page
+    areas = [c for c in claims if c.claim.startswith("The AUC of ")]
+    assert {c.verdict for c in areas} == {Verdict.NOT_TESTED}
+    assert all(c.note.startswith("SMALL VERSION") for c in areas)
+    assert not any(".safetensors" in c.claim for c in claims)
+    assert any("network 'dna" in c.claim for c in claims)
+    (tmp_path / "auc.md").unlink()
+    # The same samples as a dataset would have them.
+    monkeypatch.setattr(auc_table, "read_test_data", lambda _: replace(small, digest="d"))
+    claims = commands._without_runs(commands.Target.AUC, False, tmp_path, tmp_path, "command")
+    assert (tmp_path / "auc.md").read_text().startswith("# The paper's auc\n")
+    assert any(c.verdict is not Verdict.NOT_TESTED for c in claims if "The AUC of FN" in c.claim)
+    monkeypatch.setattr(theorems, "FULL_DRAWS", 20_000)
+    commands._without_runs(commands.Target.THEOREMS, False, None, tmp_path, "command")
+    page = (tmp_path / "theorems.md").read_text()
+    assert page.startswith("# The paper's theorems (claims about projection: SMALL VERSION)\n")
+    assert "- Claims about projection are a SMALL VERSION: on a small run" in page
+
+
 def test_theorem_1_holds_without_own_tests_and_fails_with():
     alone, tested = theorems.sensitivity_claims(load_config(preset="paper"))
     assert alone.verdict is Verdict.REPRODUCED
-    assert alone.ours == pytest.approx(0.977 * 0.021, rel=1e-3)  # PRIVACY.md section 2
+    assert alone.ours == pytest.approx(0.977 * 0.021, rel=1e-3)  # docs/guarantees.md
     assert tested.verdict is Verdict.REVERSED
     assert tested.ours > 8 * tested.published
     assert "positive test" in tested.note

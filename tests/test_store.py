@@ -177,6 +177,38 @@ def test_a_run_that_was_about_to_be_replaced_comes_back(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == [DIGEST]
 
 
+def test_an_interrupt_while_a_run_is_replaced_keeps_the_old(tmp_path, monkeypatch):
+    store.write_files(FILES, tmp_path, DIGEST)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "_rename", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.write_files(FILES | {"a.txt": b"new"}, tmp_path, DIGEST, replace=True)
+    assert [p.name for p in tmp_path.iterdir()] == [DIGEST]
+    assert contents(tmp_path / DIGEST) == FILES
+
+
+def test_two_may_clear_at_once(tmp_path, monkeypatch):
+    old = leftover(tmp_path, process=dead_process(), kind="old")
+    rename = type(old).rename
+
+    def after_another(self, target):
+        rename(self, target)  # the other is first
+        return rename(self, target)
+
+    monkeypatch.setattr(type(old), "rename", after_another)
+    assert store.clear_leftovers(tmp_path) == 1
+    assert store.stored_runs(tmp_path) == [tmp_path / DIGEST]
+
+
+def test_writing_a_run_clears_what_dead_writers_left(result, tmp_path):
+    leftover(tmp_path, process=dead_process())
+    directory = store.write_run(result, tmp_path)
+    assert list(tmp_path.iterdir()) == [directory]
+
+
 def test_workers_do_without_matplotlib():
     code = """if True:
         import sys

@@ -23,6 +23,7 @@ from dnatrace.experiments.config import RunConfig
 from dnatrace.experiments.runs import run
 from dnatrace.experiments.sweep import expand, read_sweep, sweep
 from tests.forked_sweeps import in_process
+from tests.sweep_stores import contents, count, wait_until
 
 SMALL = {"people": 60, "days": 3, "initially_infected": 8}
 KILLS = 30
@@ -37,15 +38,6 @@ method.name = ["random", "fn", "dpfn-s"]
 """
 N_RUNS = 36
 CHEAP = GRID.replace('["random", "fn", "dpfn-s"]', '["random"]').replace("count = 12", "count = 36")
-
-
-def contents(directory):
-    """All bytes of a store but those of the clock; unfinished runs are not left out."""
-    return {
-        f"{path.parent.name}/{path.name}": path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file() and path.name not in store.NOT_REPRODUCIBLE
-    }
 
 
 def command(file, directory, *more):
@@ -242,17 +234,12 @@ def children(process):
     return [p for p, line in lines.items() if b"spawn_main" in line]
 
 
-def count(directory):
-    return len(list(directory.glob("[0-9a-f]*")))
-
-
 def await_a_moment(directory, rng, alive):
     """Wait for a random moment of a sweep's work; every other time, for one while it writes."""
     before, enough, while_writing = count(directory), rng.randrange(4), rng.random() < 0.5
-    while alive() and count(directory) < before + enough:
-        time.sleep(0.001)
-    while while_writing and alive() and not any(directory.glob(".*.partial")):
-        pass
+    wait_until(lambda: not alive() or count(directory) >= before + enough, pause=0.001)
+    if while_writing:
+        wait_until(lambda: not alive() or any(directory.glob(".*.partial")), pause=0.0)
     time.sleep(rng.random() * (0.005 if while_writing else 0.05))
 
 
@@ -296,7 +283,9 @@ def test_killed_at_random_moments_and_resumed(tmp_path, monkeypatch):
             await_a_moment(tmp_path, rng, lambda: count(tmp_path) < N_RUNS)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
-            kills += int(server.stdout.readline()) == signal.SIGKILL
+            status = int(server.stdout.readline())
+            assert status in (0, signal.SIGKILL), "a sweep ended by itself, and badly"
+            kills += status == signal.SIGKILL
         hits += any(tmp_path.glob(".*.partial"))
         check_finished(tmp_path, undisturbed)
         for path in sorted(tmp_path.glob("[0-9a-f]*"))[: count(tmp_path) - N_RUNS // 2]:
@@ -313,8 +302,7 @@ def test_killed_at_random_moments_and_resumed(tmp_path, monkeypatch):
 def test_the_command_interrupted_killed_and_robbed_of_workers(grid, undisturbed, tmp_path):
     """Ctrl-C, then kill -9 of everything, then of single workers: the last call ends complete."""
     process = launch(grid, tmp_path)
-    while count(tmp_path) < 5:
-        time.sleep(0.005)
+    wait_until(lambda: process.poll() is not None or count(tmp_path) >= 5)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
     out, err = process.communicate(timeout=100)
     assert process.returncode == 130
@@ -359,8 +347,9 @@ def launch(grid, directory):
 
 def test_workers_end_when_the_sweep_is_killed(grid, tmp_path):
     process = subprocess.Popen(command(grid, tmp_path, "--workers", "1", "-q"))
-    while not (orphans := children(process.pid)):
-        time.sleep(0.01)
+    wait_until(lambda: process.poll() is not None or children(process.pid))
+    orphans = children(process.pid)
+    assert orphans
     process.kill()  # it alone, not its group
     process.wait()
     deadline = time.monotonic() + 60

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from dnatrace.experiments import store
+from dnatrace.experiments import workers
+from dnatrace.experiments.config import RunConfig
 from dnatrace.experiments.sweep import read_sweep, sweep
+from tests.sweep_stores import contents, count, wait_until
 
 pytest.importorskip("distributed")
 
@@ -36,14 +38,6 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def contents(directory):
-    return {
-        f"{path.parent.name}/{path.name}": path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file() and path.name not in store.NOT_REPRODUCIBLE
-    }
-
-
 def start(what, *arguments):
     command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments]
     return subprocess.Popen(
@@ -55,13 +49,13 @@ def start(what, *arguments):
 
 
 @contextmanager
-def cluster(directory, *, workers):
+def cluster(directory, *, size):
     """Yield the address of a scheduler and its worker processes, without nannies."""
     address = f"tcp://127.0.0.1:{free_port()}"
     port = address.rpartition(":")[2]
     processes = [start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")]
     try:
-        processes += [worker(address, directory) for _ in range(workers)]
+        processes += [worker(address, directory) for _ in range(size)]
         yield address, processes
     finally:
         for process in processes:
@@ -88,22 +82,17 @@ def launch(file, directory, address):
     )
 
 
-def count(directory):
-    return len(list(directory.glob("[0-9a-f]*")))
-
-
 def test_a_cluster_that_loses_workers_gives_what_local_processes_give(tmp_path):
     file, there, here = tmp_path / "grid.toml", tmp_path / "there", tmp_path / "here"
     file.write_text(GRID)
     rng = random.Random(1)
-    with cluster(tmp_path / "dask", workers=2) as (address, processes):
+    with cluster(tmp_path / "dask", size=2) as (address, processes):
         process = launch(file, there, address)
         for n in (
             3,
             8,
         ):  # twice a worker dies in the middle of its work and another takes its place
-            while process.poll() is None and count(there) < n:
-                time.sleep(0.005)
+            wait_until(lambda n=n: process.poll() is not None or count(there) >= n)
             time.sleep(rng.random() * 0.2)
             victim = processes.pop(1)
             os.kill(victim.pid, signal.SIGKILL)
@@ -122,9 +111,21 @@ def test_a_cluster_that_loses_workers_gives_what_local_processes_give(tmp_path):
     shutil.rmtree(here)
 
 
+def test_a_scheduler_without_workers_is_not_waited_for_for_ever(tmp_path, caplog):
+    with cluster(tmp_path / "dask", size=0) as (address, _):
+        runs = workers.run_on_cluster(
+            [RunConfig(method="random", people=60, days=2)],
+            address=address,
+            done=lambda _: False,
+            patience=1.5,
+        )
+        with pytest.raises(workers.WorkersLostError, match=r"no worker for 1\.5 s"):
+            next(runs)
+    assert f"{address}: has no workers; waiting 1.5 s for one" in caplog.messages
+
+
 def test_nobody_at_the_address(tmp_path, monkeypatch):
     from dnatrace.errors import InputError
-    from dnatrace.experiments import workers
 
     file = tmp_path / "grid.toml"
     file.write_text(GRID)

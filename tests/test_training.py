@@ -2,11 +2,11 @@
 
 import csv
 import dataclasses
+import io
 import json
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -19,8 +19,9 @@ from dnatrace.experiments.model_training import Order
 from dnatrace.neural import training
 from dnatrace.neural.architecture import Variant
 from dnatrace.neural.dataset import DatasetWriter, fn_scores
+from dnatrace.neural.evaluation import area_under_curve
 from dnatrace.neural.runtime import load_model
-from dnatrace.neural.training import Settings, area_under_curve, prepare, train
+from dnatrace.neural.training import Settings, prepare, train
 from dnatrace.seir import SeirParameters, TestErrors
 
 from .reference_networks import GRID, learnable, small
@@ -73,16 +74,37 @@ def test_one_seed_gives_one_result_also_after_a_kill(kind, tmp_path):
     other = dataclasses.replace(QUICK, seed=2)
     with pytest.raises(InputError, match="other data or settings"):
         train(architecture, task, validation, **(arguments | {"settings": other}))
-    checkpoint.write_bytes(b"half a checkpo")
-    with pytest.raises(InputError, match="not a checkpoint"):
-        train(architecture, task, validation, **arguments)
+    whole = checkpoint.read_bytes()
+    parts = (b"", b"half a checkpo", whole[: len(whole) // 2], whole[:-1], damaged(whole))
+    for part in (*parts, without_its_key(checkpoint)):
+        checkpoint.write_bytes(part)
+        with pytest.raises(InputError, match="not a checkpoint"):
+            train(architecture, task, validation, **arguments)
+    checkpoint.write_bytes(whole)
+    train(architecture, task, validation, **arguments)
+
+
+def damaged(archive):
+    """One byte in the middle is another."""
+    middle = len(archive) // 2
+    return archive[:middle] + bytes([archive[middle] ^ 0xFF]) + archive[middle + 1 :]
+
+
+def without_its_key(checkpoint):
+    with np.load(checkpoint) as held:
+        arrays = dict(held)
+    about = json.loads(str(arrays.pop("about")))
+    del about["key"]
+    file = io.BytesIO()
+    np.savez(file, about=np.array(json.dumps(about)), **arrays)
+    return file.getvalue()
 
 
 def check_learning(trained, validation):
     aucs = [row["validation_auc"] for row in trained.curve]
     assert trained.curve[-1]["loss"] < trained.curve[0]["loss"]
     assert max(aucs) == aucs[trained.epoch - 1]
-    before = area_under_curve(validation.belief, validation.target > 0.5)
+    before = area_under_curve(validation.belief.astype(float), validation.target > 0.5)
     assert max(aucs) > before - 0.01
     rates = [row["rate"] for row in trained.curve]
     assert rates[-1] == pytest.approx(QUICK.last_rate)
@@ -136,8 +158,11 @@ def test_auc_is_the_share_of_pairs_in_order():
     scores, positive = rng.integers(0, 6, 80) / 6, rng.random(80) < 0.4
     pairs = scores[positive][:, None] - scores[~positive]
     expected = ((pairs > 0) + 0.5 * (pairs == 0)).mean()
-    assert area_under_curve(scores, positive) == pytest.approx(expected)
-    assert area_under_curve(scores, np.zeros(80, bool)) == 0.5
+    task = prepare(learnable(80), small("tight"), **MODEL)
+    task = dataclasses.replace(task, target=positive.astype(np.float32))
+    assert training._validation_auc(scores.astype(np.float32), task) == pytest.approx(expected)
+    healthy = dataclasses.replace(task, target=np.zeros(80, dtype=np.float32))
+    assert training._validation_auc(scores.astype(np.float32), healthy) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -174,7 +199,7 @@ def dataset(tmp_path_factory):
 
 
 def command(dataset, out, *more):
-    options = ["--epochs", "4", "--variant", "public"]
+    options = ["--epochs", "4", "--variant", "combined"]
     return ["train", str(dataset), "--out", str(out), *options, *more]
 
 
@@ -189,28 +214,48 @@ def trained(dataset, tmp_path_factory):
 def test_the_command_writes_models_that_pass(trained):
     out, (row,) = trained
     model = load_model(row["model"])
-    assert row["model"] == str(out / "dna-public.safetensors")
+    assert row["model"] == str(out / "dna.safetensors")
     assert model.certificate.digest == row["digest"]
-    assert model.lipschitz == 0.0  # of a network without messages
-    assert "--network dna --variant public --epochs 4" in model.provenance["command"]
+    assert 0.0 < model.lipschitz <= 1.0 + 1e-6
+    assert "--network dna --variant combined --epochs 4" in model.provenance["command"]
     assert model.provenance["dataset"]["origin"]["policy"] == "none"
-    curve = list(csv.DictReader((out / "dna-public.csv").read_text().splitlines()))
+    curve = list(csv.DictReader((out / "dna.csv").read_text().splitlines()))
     assert [x["epoch"] for x in curve] == ["1", "2", "3", "4"]
-    assert (out / "dna-public.svg").read_text().startswith("<?xml")
+    assert (out / "dna.svg").read_text().startswith("<?xml")
     assert not list(out.glob("*checkpoint*"))
 
 
+# The command, in a process that kills itself when the third epoch begins.
+KILLED = """
+import os, signal
+from dnatrace.neural import training
+
+whole = training._epoch
+
+def epoch(state, task, step, settings, number):
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return whole(state, task, step, settings, number)
+
+training._epoch = epoch
+from dnatrace.cli import main
+main()
+"""
+
+
 def test_a_killed_command_goes_on_and_ends_with_the_same_file(dataset, trained, tmp_path):
-    """In a process of its own: killed after the first checkpoint, and started again."""
-    line = [sys.executable, "-m", "dnatrace", *command(dataset, tmp_path, "-q")]
-    victim = subprocess.Popen(line, stdout=subprocess.DEVNULL)
-    while victim.poll() is None and not (tmp_path / "dna-public.checkpoint.npz").exists():
-        time.sleep(0.01)
-    victim.send_signal(signal.SIGKILL)
-    victim.wait()
+    """Of the network that `dna` uses, killed without a chance to tidy up."""
+    order = command(dataset, tmp_path, "-q")
+    line = [sys.executable, "-c", KILLED, *order]
+    victim = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
+    assert victim.returncode == -signal.SIGKILL
+    assert [path.name for path in tmp_path.iterdir()] == ["dna.checkpoint.npz"]
+    with np.load(tmp_path / "dna.checkpoint.npz") as held:
+        assert len(json.loads(str(held["about"]))["curve"]) == 2
+    line = [sys.executable, "-m", "dnatrace", *order]
     assert subprocess.run(line, stdout=subprocess.DEVNULL, check=False).returncode == 0
-    name = "dna-public.safetensors"
-    assert (tmp_path / name).read_bytes() == (trained[0] / name).read_bytes()
+    for name in ("dna.safetensors", "dna.csv"):
+        assert (tmp_path / name).read_bytes() == (trained[0] / name).read_bytes()
 
 
 def test_wrong_orders_are_named(dataset, tmp_path):

@@ -10,16 +10,21 @@ A method is NAME, NAME/RELEASE or NAME/RELEASE:key=value:key=value with keys of 
 for instance dpfn-s/linear:method.gamma=0.1. OpenABM-Covid19 and Covasim take part when they can be
 imported; several builds of the former by `--openabm LABEL=FOLDER`, where FOLDER holds its modules.
 
-Every finished run is kept in FILE.json, so that an interrupted call goes on where it stopped, and
-later calls may add methods, simulators and seeds. Intervals are 90 % Student-t intervals of the
-mean over common seeds.
+Every finished run is kept in FILE.json with the commit and the build of the simulator that made it,
+so that an interrupted call goes on where it stopped, and a later call only does what is missing.
+The tables hold what their own call asked for and nothing else that FILE.json may have. Intervals
+are 90 % Student-t intervals of the mean over common seeds.
 """
 
 import argparse
 import json
 import os
+import re
+import shlex
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -31,11 +36,12 @@ import numpy as np
 from dnatrace import __version__
 from dnatrace.experiments.comparison import CONFIDENCE, Spread
 from dnatrace.experiments.config import RunConfig, load_config, preset_names
-from dnatrace.experiments.runs import run
+from dnatrace.experiments.runs import provenance, run
 from dnatrace.files import replacing
 from dnatrace.simulators import covasim, openabm
 
 FIRST_SEED = 3001
+UNFINISHED = "; **not all runs are there**"
 METRICS = (
     "peak_infected",
     "peak_infected_with_asymptomatic",
@@ -75,11 +81,12 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One run."""
+    """One run; `digest` is that of its configuration with the build of its simulator."""
 
     world: World
     method: str
     config: RunConfig
+    digest: str
 
     @property
     def key(self) -> str:
@@ -107,16 +114,28 @@ def configuration(method: str, world: World, seed: int, options: argparse.Namesp
     return load_config(preset=options.preset, overrides=overrides)
 
 
+@contextmanager
+def imported_from(folder: str | None) -> Iterator[None]:
+    """Let modules of a folder come before all others in the block."""
+    before = list(sys.path)
+    sys.path[:0] = [] if folder is None else [folder]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def job_of(method: str, world: World, seed: int, options: argparse.Namespace) -> Job:
+    config = configuration(method, world, seed, options)
+    with imported_from(world.folder):
+        return Job(world=world, method=method, config=config, digest=config.digest)
+
+
 def measure(job: Job) -> dict[str, Any]:
     """Run one job; with a folder, the simulator of that folder."""
     numba.set_num_threads(1)
-    if job.world.folder is not None:
-        sys.path.insert(0, job.world.folder)
-    try:
+    with imported_from(job.world.folder):
         result = run(job.config)
-    finally:
-        if job.world.folder is not None:
-            sys.path.remove(job.world.folder)
     contacts = np.array(result.daily.column("contacts").to_pylist()[:10]) / job.config.people
     return {
         **{metric: result.summary[metric] for metric in METRICS},
@@ -124,7 +143,8 @@ def measure(job: Job) -> dict[str, Any]:
         "sound": result.summary["privacy"]["sound"],
         "seconds": result.seconds["total"],
         "source": result.provenance["simulator"],
-        "config_digest": job.config.digest,
+        "commit": result.provenance["commit"],
+        "config_digest": job.digest,
     }
 
 
@@ -144,17 +164,34 @@ def worlds(options: argparse.Namespace) -> list[World]:
     return found
 
 
+def of_this_call(runs: dict[str, Any], jobs: list[Job]) -> dict[str, Any]:
+    """Return the finished runs of the given jobs: their seeds, methods, settings and builds."""
+    return {job.key: runs[job.key] for job in jobs if is_done(runs, job)}
+
+
+def is_done(runs: dict[str, Any], job: Job) -> bool:
+    return bool(runs.get(job.key, {}).get("config_digest") == job.digest)
+
+
 def spread(runs: dict[str, Any], world: str, method: str, metric: str) -> Spread | None:
+    """Return a metric over the seeds; `runs` holds those of this call and no others."""
     prefix = f"{world}|{method}|"
     values = [r[metric] for key, r in runs.items() if key.startswith(prefix)]
     return Spread(values=np.array(values, dtype=np.float64)) if values else None
 
 
-def number(found: Spread | None, scale: float, digits: int, *, median: bool = False) -> str:
+def number(
+    found: Spread | None, scale: float, digits: int, *, seeds: int, median: bool = False
+) -> str:
+    """Return the text of a cell; with how many seeds it has, if that is not all of them."""
     if found is None:
         return ""
-    text = f"{scale * found.mean:.{digits}f} ± {scale * found.half_width:.{digits}f}"
-    return text + (f" ({scale * found.median:.{digits}f})" if median else "")
+    text = f"{scale * found.mean:.{digits}f}"
+    if found.values.size > 1:
+        text += f" ± {scale * found.half_width:.{digits}f}"
+    if median:
+        text += f" ({scale * found.median:.{digits}f})"
+    return text + (f", n = {found.values.size}" if found.values.size != seeds else "")
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -166,7 +203,7 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     ]
 
 
-def uncontrolled(runs: dict[str, Any], labels: list[str]) -> list[str]:
+def uncontrolled(runs: dict[str, Any], labels: list[str], seeds: int) -> list[str]:
     columns = [
         ("contacts a person and day", "contacts_per_person_day", 1.0, 2),
         ("peak of I, ‰", "peak_infected", 1000.0, 1),
@@ -177,10 +214,15 @@ def uncontrolled(runs: dict[str, Any], labels: list[str]) -> list[str]:
         ("deaths, ‰", "deaths", 1000.0, 2),
     ]
     rows = [
-        [label, *(number(spread(runs, label, "none", m), s, d) for _, m, s, d in columns)]
+        [
+            label,
+            *(number(spread(runs, label, "none", m), s, d, seeds=seeds) for _, m, s, d in columns),
+        ]
         for label in labels
         if spread(runs, label, "none", "attack_rate") is not None
     ]
+    if not rows:
+        return []
     return ["## Without intervention", "", *table(["simulator", *(c[0] for c in columns)], rows)]
 
 
@@ -197,7 +239,13 @@ def controlled(
         rows = []
         for method in methods:
             cells = [
-                number(spread(runs, label, method, metric), 1000.0, 1, median=True)
+                number(
+                    spread(runs, label, method, metric),
+                    1000.0,
+                    1,
+                    seeds=options.seeds,
+                    median=True,
+                )
                 for label in labels
             ]
             rows.append([f"`{method}`", *cells, *([independent(method, options)] * first)])
@@ -219,26 +267,50 @@ def independent(method: str, options: argparse.Namespace) -> str:
 def render(
     runs: dict[str, Any], labels: list[str], methods: list[str], options: argparse.Namespace
 ) -> str:
-    sources = {
-        label: next((r["source"] for k, r in runs.items() if k.startswith(f"{label}|")), "")
-        for label in labels
-    }
-    seeds = sorted({int(key.rsplit("|", 1)[1]) for key in runs})
+    last = options.first_seed + options.seeds - 1
     lines = [
         "# Simulators side by side",
         "",
-        "Produced by `python verification/simulators.py`; the text at its head says how. "
+        "Made by",
+        "",
+        f"    {command(sys.argv)}",
+        "",
         f"{options.people:,} people, {options.days} days, preset `{options.preset}`, "
-        f"ε = {options.epsilon:g} per release, seeds {seeds[0]} to {seeds[-1]} ({len(seeds)}), "
-        f"{CONFIDENCE:.0%} intervals of the mean. "
-        + "; ".join(f"{label}: {source}" for label, source in sources.items())
+        f"ε = {options.epsilon:g} per release, seeds {options.first_seed} to {last} "
+        f"({options.seeds}), {CONFIDENCE:.0%} intervals of the mean"
+        + ("" if len(runs) == options.seeds * len(labels) * len(methods) else UNFINISHED)
         + ".",
         "",
-        *uncontrolled(runs, labels),
+        f"dnatrace {__version__}, {said_of(runs, 'commit', 'commit')}. Builds:",
+        "",
+        *(f"- {label}: {said_of(of_world(runs, label), 'source', 'build')}." for label in labels),
+        "",
+        *uncontrolled(runs, labels, options.seeds),
     ]
     if methods != ["none"]:
         lines += controlled(runs, labels, methods, options)
     return "\n".join(lines)
+
+
+def of_world(runs: dict[str, Any], label: str) -> dict[str, Any]:
+    return {key: values for key, values in runs.items() if key.startswith(f"{label}|")}
+
+
+def said_of(runs: dict[str, Any], key: str, noun: str) -> str:
+    """Return what the runs say of their origin, all of it when they differ."""
+    found = sorted({str(values.get(key) or f"unknown {noun}") for values in runs.values()})
+    return (f"{noun} " if key == "commit" else "") + (" and ".join(found) or "no run yet")
+
+
+def command(argv: list[str]) -> str:
+    """Return the command of this call, without the folders of this machine."""
+    words = [re.sub(r"""(^|[="'])/[^,"']*/""", r"\1.../", word) for word in argv[1:]]
+    for i, word in enumerate(argv[1:]):
+        if word.startswith("--openabm="):
+            words[i] = "=".join(word.split("=")[:2]) + "=..."
+        elif argv[i] == "--openabm":
+            words[i] = word.partition("=")[0] + "=..."
+    return shlex.join(["python", "verification/simulators.py", *words]).replace("...", "…")
 
 
 def parse() -> argparse.Namespace:
@@ -260,16 +332,23 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def remember(record: dict[str, Any], config: RunConfig) -> None:
+    """Add this call to those that made the record: its command and what it ran with."""
+    of_one_run = ("config_digest", "seed")
+    call = {k: v for k, v in provenance(config).items() if k not in of_one_run}
+    call["command"] = command(sys.argv)
+    calls = record.setdefault("calls", [])
+    if call not in calls:
+        calls.append(call)
+
+
 def main() -> None:
     options = parse()
     methods, columns = options.methods.split(","), worlds(options)
+    if not columns or options.seeds < 1:
+        sys.exit("there is nothing to run")
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    jobs = [
-        Job(world=w, method=m, config=configuration(m, w, seed, options))
-        for seed in seeds
-        for w in columns
-        for m in methods
-    ]
+    jobs = [job_of(m, w, seed, options) for seed in seeds for w in columns for m in methods]
     settings = {
         "version": __version__,
         **{k: getattr(options, k) for k in ("preset", "people", "days", "epsilon")},
@@ -284,11 +363,12 @@ def main() -> None:
         if record["settings"] != settings:
             sys.exit(f"{kept}: was made with other settings; move it away first")
     runs = record["runs"]
-    open_jobs = [
-        job for job in jobs if runs.get(job.key, {}).get("config_digest") != job.config.digest
-    ]
-    shown = list(dict.fromkeys([*(w.label for w in columns), *(k.split("|")[0] for k in runs)]))
-    listed = list(dict.fromkeys([*methods, *(k.split("|")[1] for k in runs)]))
+    open_jobs = [job for job in jobs if not is_done(runs, job)]
+    labels = [world.label for world in columns]
+    remember(record, jobs[0].config)
+
+    def tables() -> str:
+        return render(of_this_call(runs, jobs), labels, methods, options)
 
     def keep() -> None:
         if kept is None or options.out is None:
@@ -296,7 +376,7 @@ def main() -> None:
         with replacing(kept) as temporary:
             temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
         with replacing(options.out) as temporary:
-            temporary.write_text(render(runs, shown, listed, options))
+            temporary.write_text(tables())
 
     failed: list[str] = []
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
@@ -311,9 +391,9 @@ def main() -> None:
                 failed.append(job.key)
                 said = f"failed: {error}"
             print(f"{done}/{len(open_jobs)} {job.key} {said}", file=sys.stderr, flush=True)
-    if runs:
+    if of_this_call(runs, jobs):
         keep()
-        print(render(runs, shown, listed, options))
+        print(tables())
     if failed:
         sys.exit(f"{len(failed)} runs failed, the first is {failed[0]}")
 

@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from importlib import import_module
@@ -134,7 +134,8 @@ def reproduce(
     """Run a result of the paper again and judge its claims: reproduced, not reproduced, reversed.
 
     Runs are kept in the store, so that an interrupted call goes on; with neither --out nor --store
-    they are not kept. The published setting and each method at its best γ stand side by side.
+    they are not kept. The published setting and each method at its best γ stand side by side. A run
+    that fails is reported, the claims that need it are not tested, and the exit code is 1.
 
     Example: dnatrace reproduce figure --quick --out reproduced
     """
@@ -144,11 +145,14 @@ def reproduce(
 
     kept = store or (out / "runs" if out is not None else None)
     command = _command(target, method, quick, fresh, data)
+    failures: Sequence[str] = ()
+    small = quick
     with told_in_one_line(), _a_store(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
+            small = quick or (target is Target.AUC and data is None)
             claims = _without_runs(target, quick, data, out, command)
         elif target is Target.GAMMA:
-            _choose_gammas(runs, method, quick, out, workers, cluster, as_json)
+            _tell(_choose_gammas(runs, method, quick, out, workers, cluster, as_json))
             return
         else:
             from dnatrace.experiments import paper_setting, reproduce, reproduction_files
@@ -163,13 +167,23 @@ def reproduce(
                 cluster=cluster,
                 track=lambda items, n: track(items, n, "runs"),
             )
-            claims = list(done.claims)
+            claims, failures = list(done.claims), done.failures
             if out is not None:
-                reproduction_files.write_reproduction(done, out, command)
+                stem = f"{target.value}-fresh" if fresh else target.value
+                reproduction_files.write_reproduction(done, out, command, stem=stem)
     if as_json:
         print(json.dumps([claim.as_json() for claim in claims], allow_nan=False))
     else:
-        _show_claims(claims, target, quick, out)
+        _show_claims(claims, target, small, out)
+    _tell(failures)
+
+
+def _tell(failures: Sequence[str]) -> None:
+    """Tell on standard error what failed, also when quiet, and end with exit code 1 if any did."""
+    for failure in failures:
+        print(f"dnatrace: {failure}", file=sys.stderr)
+    if failures:
+        raise typer.Exit(1)
 
 
 def _command(
@@ -200,12 +214,14 @@ def _without_runs(
     from dnatrace.experiments import auc_table, reproduction_files, theorems
     from dnatrace.experiments.progress import track
 
-    notes = []
+    notes, title = [], f"The paper's {target.value}"
     if target is Target.THEOREMS:
         claims = theorems.theorem_claims(
             quick=quick, track=lambda items, n: track(items, n, "days")
         )
         notes.append("SMALL VERSION: few audit draws." if quick else "Audits of 1,000,000 draws.")
+        notes.append(f"Claims about projection are a {theorems.SMALL}.")
+        title += " (SMALL VERSION)" if quick else " (claims about projection: SMALL VERSION)"
     else:
         held = (
             auc_table.read_test_data(data)
@@ -215,10 +231,9 @@ def _without_runs(
         tables = theorems.auc_tables(held)
         claims = [claim for table in tables for claim in theorems.auc_claims(table)]
         notes.append(f"Data: {held.description}.")
+        title += " (SMALL VERSION)" if held.is_small else ""
     if out is not None:
-        files = reproduction_files.verdict_files(
-            target.value, claims, notes, command, f"The paper's {target.value}"
-        )
+        files = reproduction_files.verdict_files(target.value, claims, notes, command, title)
         files[f"{target.value}.csv"] = reproduction_files.claims_csv(claims)
         reproduction_files.write_all(files, out)
     return claims
@@ -232,12 +247,15 @@ def _choose_gammas(
     workers: int | None,
     cluster: str | None,
     as_json: bool,
-) -> None:
-    """Choose the best γ on validation seeds; OUT/best_gamma.csv has the form of the package's."""
+) -> Sequence[str]:
+    """Choose the best γ on validation seeds and return what failed.
+
+    OUT/best_gamma.csv has the form of the package's.
+    """
     from dnatrace.experiments import paper_setting, reproduce, reproduction_files
     from dnatrace.experiments.progress import track
 
-    chosen = reproduce.choose_gammas(
+    choices = reproduce.choose_gammas(
         store=runs,
         size=paper_setting.QUICK if quick else paper_setting.FULL,
         method=method,
@@ -246,15 +264,17 @@ def _choose_gammas(
         track=lambda items, n: track(items, n, "runs"),
     )
     if out is not None:
-        reproduction_files.write_all(reproduction_files.gamma_files(chosen), out)
+        reproduction_files.write_all(reproduction_files.gamma_files(choices), out)
     if as_json:
-        print_json({"best_gamma": chosen})
+        print_json({"best_gamma": list(choices.rows), "notes": list(choices.notes)})
     else:
-        rows = [{k: str(r[k]) for k in ("method", "release", "epsilon", "gamma")} for r in chosen]
+        shown = ("method", "release", "epsilon", "gamma")
+        rows = [{k: str(row[k]) for k in shown} for row in choices.rows]
         print_table("Best γ on validation seeds", rows)
+    return choices.failures
 
 
-def _show_claims(claims: "list[Claim]", target: Target, quick: bool, out: Path | None) -> None:
+def _show_claims(claims: "list[Claim]", target: Target, small: bool, out: Path | None) -> None:
     rows = []
     for claim in claims:
         values = claim.as_json()
@@ -268,6 +288,6 @@ def _show_claims(claims: "list[Claim]", target: Target, quick: bool, out: Path |
                 "verdict": claim.verdict.value,
             }
         )
-    print_table(f"{'Small version of the' if quick else 'The'} paper's {target.value}", rows)
+    print_table(f"{'SMALL VERSION of the' if small else 'The'} paper's {target.value}", rows)
     if out is not None:
         print(f"Written to {out}")

@@ -69,6 +69,7 @@ def train(
 def certify(
     model: Model = "dna",
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print what is proved of a network, layer by layer, computed anew from its weights.
 
@@ -76,6 +77,7 @@ def certify(
 
     Example: dnatrace certify dna-paper
     """
+    start(quiet)
     from dnatrace.neural.model_file import read_model
     from dnatrace.neural.runtime import model_path
 
@@ -118,6 +120,8 @@ def certify(
 def export(
     model: Model,
     out: Annotated[Path, typer.Argument(help="File to write: .onnx.")],
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a model as ONNX, from shares of messages and public facts to G.
 
@@ -125,7 +129,7 @@ def export(
 
     Example: dnatrace export dna dna.onnx
     """
-    start(quiet=True)
+    start(quiet)
     from dnatrace.errors import InputError
     from dnatrace.neural.runtime import load_model
 
@@ -133,5 +137,9 @@ def export(
         from dnatrace.neural.export import write_onnx
     except ImportError as error:
         raise InputError("export needs onnx: pip install 'dnatrace[export]'") from error
-    write_onnx(load_model(model), out)
-    print(f"Wrote {out}")
+    held = load_model(model)
+    write_onnx(held, out)
+    if as_json:
+        print_json({"model": model, "file": str(out), "digest": held.certificate.digest})
+    else:
+        print(f"Wrote {out}")

@@ -58,6 +58,11 @@ class TestData:
     digest: str | None
     seeds: tuple[int, ...]
 
+    @property
+    def is_small(self) -> bool:
+        """Whether they are of a small run made for the occasion, not of a dataset."""
+        return self.digest is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AucTable:
@@ -77,7 +82,7 @@ class AucTable:
             "auc_not_isolated": groups[1],
             "published": dict(evaluation.PUBLISHED),
             "rows": [_row_json(row) for row in self.rows],
-            "models": [{"name": Path(m.name).name} | _model_json(m) for m in self.models],
+            "models": [{"name": short_name(m)} | _model_json(m) for m in self.models],
             "samples": len(samples),
             "positives": int(samples.infected.sum()),
             "data": self.data.description,
@@ -111,6 +116,11 @@ def choose_models(model: str | None) -> tuple[Model, ...]:
     mine = _place(first.architecture)
     rest = [m for place, m in sorted(chosen.items(), key=_distance(mine)) if m is not first]
     return (first, *rest)
+
+
+def short_name(model: Model) -> str:
+    """Return the name of a model without directory and suffix, whichever way it was asked for."""
+    return Path(model.name).name.replace(SUFFIX, "")
 
 
 def _place(a: Architecture) -> tuple[str, float, bool, str]:
@@ -154,7 +164,7 @@ def small_test_data(
         test_errors=rules.tests.errors,
         others_kept=kept,
         description=(
-            f"a small run made for the occasion, policy {plan.config.method.name}, "
+            f"SMALL VERSION: a run made for the occasion, policy {plan.config.method.name}, "
             f"{people:,} people, {days} days, seed {SMALL_SEED}: intervals are wide"
         ),
         digest=None,

@@ -196,7 +196,8 @@ class RunConfig(_Section):
     def digest(self) -> str:
         """The name of the run: 16 hexadecimal digits of the hash of all settings.
 
-        A contact list that is replayed, and the network of `dna`, count with their content.
+        A contact list that is replayed, and the network of `dna`, count with their content; of
+        OpenABM-Covid19 and Covasim, the installed build does, if there is one.
         """
         text = json.dumps(self.as_dict(), sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=8)
@@ -204,7 +205,22 @@ class RunConfig(_Section):
             digest.update(Path(self.simulator.contacts).read_bytes())
         if self.method.name == "dna":
             digest.update(load_model(self.method.model).certificate.digest.encode())
+        digest.update((_installed_build(self.simulator.name) or "").encode())
         return digest.hexdigest()
+
+
+def _installed_build(simulator: str) -> str | None:
+    """Return which variant and version of an outside simulator a run would use."""
+    # These import what an ordinary configuration does not need.
+    if simulator == "openabm":
+        from dnatrace.simulators import openabm  # noqa: PLC0415
+
+        return openabm.installed_build()
+    if simulator == "covasim":
+        from dnatrace.simulators import covasim  # noqa: PLC0415
+
+        return covasim.installed_build()
+    return None
 
 
 def preset_names() -> list[str]:

@@ -195,14 +195,31 @@ def published_model() -> str | None:
     return fitting[0].name if fitting else None
 
 
-def best_gamma(method: str, epsilon: float) -> float | None:
+def best_gamma(method: str, epsilon: float) -> float:
     """Return the γ chosen on validation seeds for the nearest ε (on a log scale).
 
     A method without a choice of its own takes that of `dpfn-s`, on whose statistic it rests.
     """
+    return float(_choice(method, epsilon)["gamma"])
+
+
+def gamma_origin(point: Point) -> str:
+    """Return whose γ a point has: its own choice, that of the nearest ε, or that of `dpfn-s`."""
+    if point.method in WITHOUT_CLIP:
+        return ""
+    if point.setting is Setting.PUBLISHED:
+        return "preset paper"
+    choice = _choice(point.method, point.scenario.epsilon)
+    borrowed = ["dpfn-s"] if choice["method"] != point.method else []
+    if float(choice["epsilon"]) != point.scenario.epsilon:
+        borrowed.append(f"nearest ε, {choice['epsilon']}")
+    return ", ".join(borrowed) or "chosen"
+
+
+def _choice(method: str, epsilon: float) -> dict[str, str]:
+    """Return the row of `best_gamma.csv` that a method uses at ε."""
     rows = facts.read_table("best_gamma.csv")
     mine = [r for r in rows if r["method"] == method] or [
         r for r in rows if r["method"] == "dpfn-s"
     ]
-    nearest = min(mine, key=lambda r: abs(math.log(float(r["epsilon"]) / epsilon)))
-    return float(nearest["gamma"])
+    return min(mine, key=lambda r: abs(math.log(float(r["epsilon"]) / epsilon)))

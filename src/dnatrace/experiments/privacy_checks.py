@@ -24,6 +24,7 @@ from dnatrace.privacy.noise import FastNoise, SecureNoise
 
 _MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs a draw
 _SHORTEST_WINDOW = 3  # days: a contact two days before the release
+_BY_CONTACTS = frozenset({"dna"})  # methods whose sensitivity depends on the number of contacts
 
 
 def audit(
@@ -36,22 +37,30 @@ def audit(
 ) -> AuditResult:
     """Return the empirical lower bound on ε of a configuration's method, beside its claim.
 
-    Two scenes are audited, the victim met two days ago or yesterday, and the one that shows more is
-    returned. Each has half of the error probability, so that the confidence holds for both.
+    Two scenes are audited, the victim met two days ago or yesterday; for methods whose sensitivity
+    depends on the number of contacts also a day with others and a contact on the release day. The
+    one that shows most is returned. Each has `draws` of its own and an equal part of the error
+    probability, so that the confidence holds for all together.
     """
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
     if config.privacy.noise == "secure" and draws > _MOST_SECURE_DRAWS:
         raise InputError(f"draws must be at most {_MOST_SECURE_DRAWS} with secure noise")
+    scenes = audit_scenes(
+        own_tests,
+        releases=releases,
+        by_contacts=config.method.name in _BY_CONTACTS,
+        **_scene_settings(config),
+    )
     results = []
-    for scene in audit_scenes(own_tests, releases=releases, **_scene_settings(config)):
+    for scene in scenes:
         result = run_audit(
             Rehearsal(scene, _method_maker(config)),
             claimed_epsilon=_claimed_epsilon(config, scene),
             delta=config.privacy.delta,
             draws=draws,
-            confidence=1.0 - (1.0 - confidence) / 2.0,
+            confidence=1.0 - (1.0 - confidence) / len(scenes),
         )
         results.append(replace(result, confidence=confidence))
     return max(results, key=lambda r: (not r.passed, r.lower_bound))

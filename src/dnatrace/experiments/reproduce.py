@@ -1,8 +1,7 @@
 """Run the paper's figure and table again: what came of the runs, and which γ is best."""
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,9 @@ class Reproduction:
         target: `figure` or `table`.
         rows: one a point.
         claims: with their verdicts.
-        notes: what a reader must know.
+        notes: what a reader must know, failures included.
         size: how much was run.
+        failures: points without a row, and why; empty when all runs ended well.
     """
 
     target: str
@@ -49,6 +49,22 @@ class Reproduction:
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
     size: Size
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GammaChoices:
+    """The best γ of methods.
+
+    Attributes:
+        rows: one a method and ε, as in `facts/best_gamma.csv`, with the means of all γ.
+        notes: what a reader must know, failures included.
+        failures: methods and ε for which there is no choice because runs failed, and why.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    failures: tuple[str, ...]
 
 
 def reproduce(
@@ -63,6 +79,8 @@ def reproduce(
 ) -> Reproduction:
     """Run the figure or the table and judge its claims; runs that the store has are not done again.
 
+    A run that fails takes its point with it: claims about that are not tested, and say why.
+
     Args:
         target: `figure` or `table`.
         store: of the runs.
@@ -74,7 +92,7 @@ def reproduce(
     """
     methods, notes = methods_of(target, method)
     points = points_of(target, methods, size)
-    rows, failures = measure(
+    rows, failed = measure(
         {point: configuration(point, size) for point in points},
         seeds=size.seeds,
         store=store,
@@ -82,13 +100,16 @@ def reproduce(
         cluster=cluster,
         track=track,
     )
-    claims = figure_claims(rows, size) if target == "figure" else table_claims(rows, size)
+    judge = figure_claims if target == "figure" else table_claims
+    claims = judge(rows, size, failed)
+    failures = describe_failures(failed)
     return Reproduction(
         target=target,
         rows=tuple(rows),
         claims=tuple(claims),
         notes=(size.describe(), *notes, *failures),
         size=size,
+        failures=failures,
     )
 
 
@@ -100,8 +121,8 @@ def measure(
     workers: int | None = None,
     cluster: str | None = None,
     track: Track | None = None,
-) -> tuple[list[Row], list[str]]:
-    """Return a row for every point whose runs all ended well, and a note for every other."""
+) -> tuple[list[Row], dict[Point, str]]:
+    """Return a row for every point whose runs all ended well, and why not for every other."""
     runs = {
         point: [config.model_copy(update={"seed": seed}) for seed in seeds]
         for point, config in configs.items()
@@ -109,12 +130,12 @@ def measure(
     all_runs = {c.digest: c for by_seed in zip(*runs.values(), strict=True) for c in by_seed}
     report = sweep(list(all_runs.values()), store, workers=workers, cluster=cluster, track=track)
     failed = {failure.config.digest: failure.error for failure in report.failed}
-    rows, notes = [], []
+    rows, without = [], {}
     for point, by_seed in runs.items():
         digests = [c.digest for c in by_seed]
         wrong = next((failed[d] for d in digests if d in failed), None)
         if wrong is not None:
-            notes.append(f"{point.method} ({point.setting}) has no row: {wrong}")
+            without[point] = wrong
             continue
         summaries = [stores.read_json(store / digest, "summary.json") for digest in digests]
         peaks = PER_MILLE * np.array([s["peak_infected"] for s in summaries])
@@ -126,7 +147,19 @@ def measure(
                 sound=bool(summaries[0]["privacy"]["sound"]),
             )
         )
-    return rows, list(dict.fromkeys(notes))
+    return rows, without
+
+
+def describe_failures(failed: Mapping[Point, str]) -> tuple[str, ...]:
+    """Return one line for every method, setting and error of points without a row."""
+    where: dict[tuple[str, str, str], int] = {}
+    for point, error in failed.items():
+        key = point.method, str(point.setting), error
+        where[key] = where.get(key, 0) + 1
+    return tuple(
+        f"FAILED: {method} ({setting}) has no row in {n} scenario{'s' * (n > 1)}: {error}"
+        for (method, setting, error), n in where.items()
+    )
 
 
 def choose_gammas(
@@ -137,10 +170,11 @@ def choose_gammas(
     workers: int | None = None,
     cluster: str | None = None,
     track: Track | None = None,
-) -> list[dict[str, Any]]:
+) -> GammaChoices:
     """Return the best γ of every method and ε by the mean peak on validation seeds, with all means.
 
-    These are the rows of `facts/best_gamma.csv`; the seeds are not used for anything else.
+    The rows have the form of `facts/best_gamma.csv`; the seeds are not used for anything else. With
+    a failed run there is no choice: the best of the others might not be the best.
     """
     methods, _ = methods_of("figure", method)
     configs: dict[tuple[str, float, float], RunConfig] = {
@@ -157,22 +191,28 @@ def choose_gammas(
         for key, config in configs.items()
     }
     everything = {c.digest: c for by_seed in runs.values() for c in by_seed}
-    sweep(list(everything.values()), store, workers=workers, cluster=cluster, track=track)
-    chosen = []
+    report = sweep(list(everything.values()), store, workers=workers, cluster=cluster, track=track)
+    failed = {failure.config.digest: failure.error for failure in report.failed}
+    origin = "dnatrace reproduce gamma" + (" --quick" if size.is_small else "")
+    chosen, failures = [], []
     for name, epsilon in dict.fromkeys((key[0], key[1]) for key in configs):
+        mine = [c.digest for g in GAMMAS for c in runs[name, epsilon, g]]
+        wrong = next((failed[d] for d in mine if d in failed), None)
+        if wrong is not None:
+            failures.append(f"FAILED: {name} has no γ at ε = {epsilon:g}: {wrong}")
+            continue
         means = {g: _mean_peak(runs[name, epsilon, g], store) for g in GAMMAS}
-        finite = {g: m for g, m in means.items() if not math.isnan(m)}
-        if finite:
-            best = min(finite, key=lambda g: finite[g])
-            release = release_of(name, None)
-            row = {"method": name, "release": release, "epsilon": epsilon, "gamma": best}
-            chosen.append(row | {"origin": "dnatrace reproduce gamma", "means": finite})
-    return chosen
+        best = min(means, key=lambda g: means[g])
+        row = {"method": name, "release": release_of(name, None), "epsilon": epsilon, "gamma": best}
+        chosen.append(row | {"origin": origin, "means": means})
+    return GammaChoices(
+        rows=tuple(chosen),
+        notes=(replace(size, seeds=VALIDATION_SEEDS).describe(), *failures),
+        failures=tuple(failures),
+    )
 
 
 def _mean_peak(configs: Sequence[RunConfig], store: Path) -> float:
-    """Return the mean peak of stored runs in per mille; NaN when one is missing."""
-    if not all(stores.is_complete(store / c.digest) for c in configs):
-        return math.nan
+    """Return the mean peak of stored runs in per mille."""
     summaries = [stores.read_json(store / c.digest, "summary.json") for c in configs]
     return PER_MILLE * float(np.mean([s["peak_infected"] for s in summaries]))

@@ -17,8 +17,8 @@ from dnatrace.experiments.claims import Claim, Verdict
 from dnatrace.experiments.comparison import CONFIDENCE
 from dnatrace.experiments.config import RunConfig
 from dnatrace.experiments.paper_claims import published_rows, published_value
-from dnatrace.experiments.paper_setting import BOUNDS, Row, Setting
-from dnatrace.experiments.reproduce import Reproduction
+from dnatrace.experiments.paper_setting import BOUNDS, WITHOUT_CLIP, Row, Setting, gamma_origin
+from dnatrace.experiments.reproduce import GammaChoices, Reproduction
 from dnatrace.experiments.runs import provenance
 from dnatrace.files import replacing
 from dnatrace.methods.catalogue import release_of
@@ -56,7 +56,8 @@ def row_values(row: Row, target: str) -> dict[str, Any]:
         "method": row.point.method,
         "release": release_of(m.name, m.release) or "",
         "sound": row.sound,
-        "gamma": "" if is_bound else m.gamma,
+        "gamma": "" if row.point.method in WITHOUT_CLIP else m.gamma,
+        "gamma_from": gamma_origin(row.point),
         "score": m.score.value,
         "epsilon": "" if is_bound else s.epsilon,
         "adherence": s.adherence,
@@ -77,21 +78,33 @@ def _rounded(value: float) -> float | str:
     return "" if math.isnan(value) else round(value, 3)
 
 
-def write_reproduction(done: Reproduction, out: Path, command: str) -> list[Path]:
-    """Write the files of a figure or table and return their paths."""
+def write_reproduction(
+    done: Reproduction, out: Path, command: str, *, stem: str | None = None
+) -> list[Path]:
+    """Write the files of a figure or table and return their paths.
+
+    Args:
+        done: what to write.
+        out: the directory.
+        command: that made it.
+        stem: of the files' names; the target if absent.
+    """
     rows = [row_values(row, done.target) for row in done.rows]
+    stem = stem or done.target
     title = f"Peak infection rate, {done.target} of the paper"
+    if done.size.is_small:
+        title = f"SMALL VERSION: {title}"
     figure = draw_figure(done) if done.target == "figure" else draw_table(done)
     files = {
-        f"{done.target}.csv": _csv(rows).encode(),
-        **verdict_files(done.target, done.claims, done.notes, command, title, rows),
-        **figures.rendered(figure, done.target, ("svg", "pdf")),
+        f"{stem}.csv": _csv(rows).encode(),
+        **verdict_files(stem, done.claims, done.notes, command, title, rows),
+        **figures.rendered(figure, stem, ("svg", "pdf")),
     }
     return write_all(files, out)
 
 
 def verdict_files(
-    target: str,
+    stem: str,
     claims: Sequence[Claim],
     notes: Sequence[str],
     command: str,
@@ -108,8 +121,8 @@ def verdict_files(
     }
     page = _page(title, claims, notes, command, where, rows)
     return {
-        f"{target}.json": (json.dumps(verdicts, indent=1, allow_nan=False) + "\n").encode(),
-        f"{target}.md": page.encode(),
+        f"{stem}.json": (json.dumps(verdicts, indent=1, allow_nan=False) + "\n").encode(),
+        f"{stem}.md": page.encode(),
     }
 
 
@@ -130,10 +143,14 @@ def claims_csv(claims: Sequence[Claim]) -> bytes:
     return _csv([claim.as_json() for claim in claims]).encode()
 
 
-def gamma_files(chosen: Sequence[dict[str, Any]]) -> dict[str, bytes]:
+def gamma_files(choices: GammaChoices) -> dict[str, bytes]:
     """Return chosen γ as the package's `facts/best_gamma.csv` has them, and all means as JSON."""
-    rows = [{k: v for k, v in row.items() if k != "means"} for row in chosen]
-    means = {"provenance": origin(), "chosen": list(chosen)}
+    rows = [{k: v for k, v in row.items() if k != "means"} for row in choices.rows]
+    means = {
+        "notes": list(choices.notes),
+        "provenance": origin(),
+        "chosen": list(choices.rows),
+    }
     return {
         "best_gamma.csv": _csv(rows).encode(),
         "best_gamma.json": (json.dumps(means, indent=1, allow_nan=False) + "\n").encode(),
@@ -199,9 +216,9 @@ def _row_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     lines = [
         f"Peak of infected people in ‰: mean ± half of the {CONFIDENCE:.0%} Student-t interval.",
         "",
-        "| setting | method, release | sound | γ | ε | adherence | FPR / FNR | mean | median | p95 "
-        "| published |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| setting | method, release | sound | γ | γ from | ε | adherence | FPR / FNR | mean "
+        "| median | p95 | published |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for r in rows:
         half = "" if r["high"] == "" else f" ± {r['high'] - r['mean']:.1f}"
@@ -213,6 +230,7 @@ def _row_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
             f"{r['method']}, {r['release']}" if r["release"] else r["method"],
             "yes" if r["sound"] else "no",
             f"{r['gamma']}",
+            r["gamma_from"],
             f"{r['epsilon']}",
             f"{r['adherence']:g}",
             f"{r['false_positive_rate']:g} / {r['false_negative_rate']:g}",

@@ -17,6 +17,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,13 @@ def check_store(store: Path) -> None:
 def write_run(result: RunResult, store: Path) -> Path:
     """Write a run with its figure and return its directory; an earlier one is replaced.
 
+    What writers that died left in the store is cleared first.
+
     Raises:
         InputError: the store cannot be written; nothing is left behind, the earlier run stays.
     """
     files = render(result) | _render_figure(result)
+    clear_leftovers(store)
     write_files(files, store, result.config.digest, replace=True)
     return store / result.config.digest
 
@@ -129,14 +133,21 @@ def write_files(
         stands = _rename(temporary, final)
         _sync_directory(store)
     except OSError as error:
-        if old.exists() and not final.exists():
-            old.rename(final)
         raise InputError(f"{store}: cannot be written: {error.strerror or error}") from error
-    finally:
+    finally:  # also of an interrupt
         shutil.rmtree(temporary, ignore_errors=True)
-        if final.exists():
-            shutil.rmtree(old, ignore_errors=True)
+        _put_back(old, final)
     return stands
+
+
+def _put_back(old: Path, final: Path) -> None:
+    """Give a run that was to be replaced its name again, or remove it when it has been."""
+    if not final.exists():
+        # Another writer may be first, or there is nothing to put back.
+        with suppress(OSError):
+            old.rename(final)
+    if final.exists():
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync_directory(directory: Path) -> None:
@@ -175,15 +186,14 @@ def clear_leftovers(store: Path) -> int:
 
     A writer is dead when its process number is free on this very machine (boot and container
     included), or when it has not touched its directory for a day. A run that was about to be
-    replaced is put back.
+    replaced is put back. Several processes may do this at once.
     """
     cleared = 0
     for path, name in _unfinished(store):
         if not _is_dead(path, name[2], int(name[3])):
             continue
-        final = store / name[1]
-        if name[4] == "old" and not final.exists():
-            path.rename(final)
+        if name[4] == "old":
+            _put_back(path, store / name[1])
         else:
             shutil.rmtree(path, ignore_errors=True)
         cleared += 1
@@ -191,7 +201,11 @@ def clear_leftovers(store: Path) -> int:
 
 
 def _unfinished(store: Path) -> Iterator[tuple[Path, re.Match[str]]]:
-    for path in list(store.iterdir()) if store.is_dir() else ():
+    try:
+        paths = list(store.iterdir())
+    except OSError:
+        return  # there is no store, or it cannot be read: whoever writes is told
+    for path in paths:
         if name := _UNFINISHED.fullmatch(path.name):
             yield path, name
 

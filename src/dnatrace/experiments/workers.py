@@ -5,9 +5,11 @@ worker touches a store, and one that dies takes nothing with it but the run it w
 worker does again.
 """
 
+import logging
 import os
 import signal
 import threading
+import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -26,6 +28,10 @@ from dnatrace.experiments.config import RunConfig
 MOST_DEATHS = 3  # of workers at one run, before the run is held to be the cause
 _THREAD_SETTINGS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _CONNECT_SECONDS = "20s"
+_PATIENCE = 60.0  # seconds that a cluster may be without workers
+_LOOK, _COUNT = 0.02, 1.0  # seconds between looks for a finished run, and for workers
+
+_LOG = logging.getLogger(__name__)
 
 Done = Callable[[RunConfig], bool]
 
@@ -270,16 +276,22 @@ def attempt_on_cluster(config: RunConfig) -> tuple[dict[str, bytes] | None, str 
 
 
 def run_on_cluster(
-    configs: Sequence[RunConfig], *, address: str, done: Done
+    configs: Sequence[RunConfig], *, address: str, done: Done, patience: float = _PATIENCE
 ) -> Generator[Finished, None, None]:
     """Yield what came of every configuration, run on the cluster at a scheduler's address.
 
     Two callers of one cluster that want the same run share it. No more runs are handed out at a
     time than keep all workers busy, so that what another caller finishes is not begun.
 
+    Args:
+        configs: what to run.
+        address: of the scheduler.
+        done: asked before a run is handed out; True means that it is not needed any more.
+        patience: seconds that the cluster may be without any worker; a warning is logged at once.
+
     Raises:
         InputError: dask.distributed is not installed, or nobody answers at the address.
-        WorkersLostError: the scheduler has gone.
+        WorkersLostError: the scheduler has gone, or there was no worker for too long.
     """
     client = _connect(address)
     waiting = deque(configs)
@@ -298,12 +310,32 @@ def run_on_cluster(
                 running[key] = config
                 ended.add(client.submit(attempt_on_cluster, config, key=key))
             if running:
+                _await_one(client, ended, address, patience)
                 future = next(ended)
                 finished = _collect(future, running.pop(future.key), waiting, deaths)
                 if finished is not None:
                     yield finished
     finally:
         client.close(timeout=5)
+
+
+def _await_one(client: Any, ended: Any, address: str, patience: float) -> None:
+    """Wait until a run has ended, as long as there is somebody to do it."""
+    alone_since, next_count = None, 0.0
+    while not ended.has_ready():
+        now = time.monotonic()
+        if now >= next_count:
+            next_count = now + _COUNT
+            if client.nthreads():
+                alone_since = None
+            elif alone_since is None:
+                alone_since = now
+                _LOG.warning("%s: has no workers; waiting %g s for one", address, patience)
+        if alone_since is not None and now - alone_since >= patience:
+            raise WorkersLostError(
+                f"{address}: no worker for {patience:g} s; the same command goes on"
+            )
+        time.sleep(_LOOK)
 
 
 def _distributed() -> Any:

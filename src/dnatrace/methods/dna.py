@@ -5,8 +5,10 @@ Algorithm 1. The network G reads the messages of the window and public facts; it
 what one of C messages can change by γ·L/C. docs/guarantees.md has the proofs.
 """
 
+import logging
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +18,7 @@ from dnatrace.errors import InputError
 from dnatrace.methods.base import DayFacts, Needs
 from dnatrace.methods.dpfn_s import DpfnS, restarted, shrinkage, unproven_event
 from dnatrace.methods.settings import require_messages
-from dnatrace.neural.architecture import Variant
+from dnatrace.neural.architecture import WINDOW, Variant
 from dnatrace.neural.runtime import Model, PublicView
 from dnatrace.neural.samples import quantise
 from dnatrace.privacy import sensitivity
@@ -27,6 +29,7 @@ from dnatrace.privacy.release import Bounded, Released
 
 _PURPOSE = "noise/dna"
 _ROUNDING = 1e-9  # relative, as for exposures
+_LOG = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 
 
@@ -53,7 +56,9 @@ class Dna:
     of every message, and a network has none to read off.
     `as_published` is Algorithm 1. Its Δ_F is the one that own tests break; its events say by how
     much.
-    Edge cases: people without contacts depend on no message and get no noise.
+    Edge cases: people without contacts depend on no message and get no noise. A window longer than
+    the network's is refused. A network that was trained with another score than the released one
+    is no error, since nothing proved depends on it, but a line in the log.
 
     Attributes:
         belief: F, its release, and everything about noise.
@@ -70,6 +75,12 @@ class Dna:
                 f"model '{self.model.name}' is of the variant '{variant}'; dna adds a network to F "
                 "and needs one that was trained so ('combined')"
             )
+        if self.belief.window_days > WINDOW:
+            raise InputError(
+                f"a window of {self.belief.window_days} days: the networks of dna read {WINDOW}"
+            )
+        if self.belief.with_exposed != self.model.with_exposed:
+            _warn_of_another_score(self.model.name, self.model.with_exposed)
 
     @property
     def needs(self) -> Needs:
@@ -128,6 +139,17 @@ class Dna:
         )
 
 
+@lru_cache(maxsize=64)  # one line a model, however often the method is built
+def _warn_of_another_score(model: str, with_exposed: bool) -> None:
+    names = ("P(I)", "P(E) + P(I)")
+    _LOG.warning(
+        "warning: model '%s' was trained to augment %s; this run releases %s with it",
+        model,
+        names[with_exposed],
+        names[not with_exposed],
+    )
+
+
 class _Variant(Protocol):
     def __call__(self, method: Dna, facts: DayFacts) -> Released: ...
 
@@ -154,8 +176,9 @@ def _linear(method: Dna, facts: DayFacts) -> Released:
     view = method.look(facts)
     statistic = method.augment(facts, view, first_order)
     public = form.scores + facts.parameters.p1 * view.reference(belief.mu_ref)
-    weight = first_order.sensitivity / reach  # max|w|, public
     noise = mechanism.multiplier * statistic.sensitivity
+    # max|w|, public; when nothing is transmitted no message weighs anything
+    weight = first_order.sensitivity / reach if reach > 0.0 else np.zeros(noise.shape)
     some = weight > 0.0
     relative = np.divide(noise, weight, out=np.full(noise.shape, np.inf), where=some)
     kept = np.where(some | (belief.rho is None), shrinkage(belief.rho, relative), 0.0)

@@ -22,6 +22,7 @@ from dnatrace.seir import SeirParameters, TestErrors
 
 _COPIES = 32_768  # scenes in one population
 _WINDOW_DAYS = 14
+_MET_OFTEN = 15  # contacts with the other person of a crowded scene, a day
 
 
 class OwnTests(StrEnum):
@@ -55,7 +56,8 @@ class Scene:
         message: what an infectious victim says; a healthy one says 0. An infectious victim has
             also tested positive, which is the message of `traditional`.
         later_message: the same re-estimated, in all releases but the first; None for no change.
-        others: other contacts of each attacker on every day, who say 0.
+        others: other people whom each attacker meets on every day, and who say 0.
+        meetings: contacts with each of the others, a day.
         attackers: people who meet the same victim.
         releases: consecutive days on which the attackers look at their scores.
         window_days: length of the window.
@@ -68,6 +70,7 @@ class Scene:
     message: float = 1.0
     later_message: float | None = None
     others: int = 0
+    meetings: int = 1
     attackers: int = 1
     releases: int = 1
     window_days: int = _WINDOW_DAYS
@@ -76,6 +79,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         require_at_least("attackers", self.attackers, 1)
+        require_at_least("meetings", self.meetings, 1)
         require_at_least("releases", self.releases, 1)
         if len(self.own_tests) != self.n_days:
             raise InputError(f"own tests of {len(self.own_tests)} days for {self.n_days} days")
@@ -86,19 +90,30 @@ class Scene:
         return self.window_days + self.releases - 1
 
 
-def audit_scenes(own_tests: OwnTests, *, releases: int = 1, **settings: Any) -> tuple[Scene, Scene]:
-    """Return the two scenes of an audit: the victim was met two days ago, or yesterday.
+def audit_scenes(
+    own_tests: OwnTests, *, releases: int = 1, by_contacts: bool = False, **settings: Any
+) -> tuple[Scene, ...]:
+    """Return the scenes of an audit: the victim was met two days ago, or yesterday.
 
     The first is where own tests weigh messages most; the second is where a release that leaves out
     messages from before a test still listens. `settings` are fields of `Scene`.
+    With `by_contacts`, for sensitivities that depend on the number of contacts, there are three
+    more: both again with 15 other contacts a day, where the part that shrinks with their number no
+    longer hides what the rest can do, and the victim met on the day of the release alone, where
+    only that part listens. The 15 are with one person, which is as good and costs less.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     outcomes = own_tests.outcomes(n_days) + (NOT_TESTED,) * (releases - 1)
-    two_days_ago, yesterday = (
-        Scene(own_tests=outcomes, met_on=(n_days - 1 - age,), releases=releases, **settings)
-        for age in (2, 1)
-    )
-    return two_days_ago, yesterday
+
+    def met(age: int, **more: Any) -> Scene:
+        about = settings | more
+        return Scene(own_tests=outcomes, met_on=(n_days - 1 - age,), releases=releases, **about)
+
+    scenes: tuple[Scene, ...] = (met(2), met(1))
+    if by_contacts:
+        crowd = {"others": 1, "meetings": _MET_OFTEN}
+        scenes += (met(2, **crowd), met(1, **crowd), met(0))
+    return scenes
 
 
 def attack_scene(*, co_attackers: int = 1, days: int = 1, **settings: Any) -> Scene:
@@ -192,10 +207,11 @@ def _play(
 def _contacts(scene: Scene, copies: int, met: bool) -> DayContacts:
     """Return one day: attackers hear the victim of their scene (if met) and the others."""
     n_attackers = scene.attackers * copies
-    heard = scene.others + met
+    heard = scene.others * scene.meetings + met
     scenes = np.repeat(np.arange(copies, dtype=np.int32), scene.attackers)
     victims = n_attackers + scenes
     others = n_attackers + copies + scenes[:, None] * scene.others + np.arange(scene.others)
+    others = np.repeat(others, scene.meetings, axis=1)
     senders = np.column_stack([victims, others]) if met else others
     per_person = np.zeros(n_attackers + copies * (1 + scene.others), dtype=np.int32)
     per_person[:n_attackers] = heard

@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.neural import _kernels
+from dnatrace.neural.architecture import WINDOW
 from dnatrace.records import NOT_TESTED, DayContacts
 from dnatrace.seir import SeirParameters, State, TestErrors, pack_model
 
-WINDOW_DAYS = 14
+WINDOW_DAYS = WINDOW
 N_LEVELS = 128
 # Clipping thresholds that the grid holds exactly, in single precision.
 GRID_ANCHORS = (0.05, 0.1, 0.2, 0.4, 0.7)

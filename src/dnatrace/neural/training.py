@@ -9,6 +9,8 @@ that was killed goes on from its last epoch and ends with the same bits.
 import hashlib
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
@@ -27,13 +29,13 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
-from scipy import stats
 
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.files import replacing
 from dnatrace.neural import _runtime_kernels as kernels
 from dnatrace.neural import deepset
 from dnatrace.neural.architecture import WINDOW, Architecture, Kind, Variant, levels_up_to
+from dnatrace.neural.evaluation import area_under_curve
 from dnatrace.neural.runtime import columns_of, public_facts
 from dnatrace.neural.samples import Samples, fn_scores
 from dnatrace.rng import Stream
@@ -43,6 +45,18 @@ Track = Callable[[Iterable[int], int], Iterable[int]]
 Floats = NDArray[np.float32]
 
 _FIRST_OFFSET = 3.0  # of log odds: one of twenty kept
+# What reading raises for a file that is no checkpoint, or only a part of one.
+_DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _SMALL = 1e-3  # scores of this size and less have log odds that no longer run away
 
 
@@ -214,7 +228,7 @@ def train(
         progress.state, loss = _epoch(progress.state, task, step, settings, epoch)
         weights = _weights(progress.state, settings)
         scores = predict(architecture, weights, validation, p1=p1)
-        auc = area_under_curve(scores, validation.target > 0.5)
+        auc = _validation_auc(scores, validation)
         rate = float(_schedule(settings, steps)((epoch + 1) * steps))
         progress.curve.append(
             {"epoch": epoch + 1, "rate": rate, "loss": loss, "validation_auc": auc}
@@ -236,15 +250,10 @@ def predict(architecture: Architecture, weights: Any, task: Task, *, p1: float) 
     return np.concatenate(scores) if scores else np.zeros(0, dtype=np.float32)
 
 
-def area_under_curve(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
-    """Return P(a positive scores higher than a negative), ties half; 0.5 with one kind only."""
-    n_positive = int(positive.sum())
-    n_negative = positive.size - n_positive
-    if not n_positive or not n_negative:
-        return 0.5
-    ranks = stats.rankdata(scores)
-    above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * n_negative))
+def _validation_auc(scores: Floats, validation: Task) -> float:
+    """Return the AUC after an epoch; 0.5 with one kind only, so that some epoch is the best."""
+    area = area_under_curve(scores.astype(np.float64), validation.target > 0.5)
+    return 0.5 if np.isnan(area) else area
 
 
 class _Batch(NamedTuple):
@@ -404,20 +413,23 @@ def _write_checkpoint(path: Path, key: str, progress: _Progress) -> None:
 
 
 def _read_checkpoint(path: Path, key: str, fresh: _Progress) -> _Progress:
+    """Return the progress that a checkpoint holds; a damaged file or one of another run raises."""
     leaves, shape = jax.tree.flatten(fresh.state)
     try:
-        with np.load(path, allow_pickle=False) as held:
+        # Opened here: `np.load` leaves files open that are no archives.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             about = json.loads(str(held["about"]))
-            stored = [jnp.asarray(held[f"leaf{i}"]) for i in range(len(leaves))]
-            names = [name for name in held.files if name.startswith("best/")]
-            best = {name.removeprefix("best/"): held[name] for name in names}
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(f"{path}: not a checkpoint of training") from error
-    if about["key"] != key:
+            made_for, best_epoch, curve = about["key"], about["best_epoch"], about["curve"]
+            if made_for == key:  # else its arrays may be others than these
+                stored = [jnp.asarray(held[f"leaf{i}"]) for i in range(len(leaves))]
+                names = [name for name in held.files if name.startswith("best/")]
+                best = {name.removeprefix("best/"): held[name] for name in names}
+    except _DAMAGED as error:
+        raise InputError(
+            f"{path}: not a checkpoint of training; remove it to start anew"
+        ) from error
+    if made_for != key:
         raise InputError(f"{path}: a checkpoint of other data or settings; remove it to start anew")
     return _Progress(
-        state=jax.tree.unflatten(shape, stored),
-        best=best,
-        best_epoch=about["best_epoch"],
-        curve=about["curve"],
+        state=jax.tree.unflatten(shape, stored), best=best, best_epoch=best_epoch, curve=curve
     )

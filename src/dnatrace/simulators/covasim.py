@@ -49,6 +49,16 @@ def installed_version() -> str | None:
         return None
 
 
+def installed_build() -> str | None:
+    """Return `Covasim.source` of the installed version, None when there is none."""
+    version = installed_version()
+    return None if version is None else _source(version)
+
+
+def _source(version: str) -> str:
+    return f"Covasim {version}"
+
+
 def load() -> Any:
     """Import Covasim without its banner, or say where it comes from.
 
@@ -139,7 +149,7 @@ class Covasim:
         self._n_days = n_days
         self.n_people: int = n_people
         self.day: int = 0
-        self.source: str = f"Covasim {module.__version__}"
+        self.source: str = _source(module.__version__)
         ages = self._sim.ages() // 10
         self.age_groups: NDArray[np.uint8] = np.minimum(ages, N_AGE_GROUPS - 1).astype(np.uint8)
         self.households: NDArray[np.int32] = _households(*self._sim.layer("h"), n_people)

@@ -5,6 +5,8 @@ themselves: the fork of the contact-tracing papers and upstream.
 """
 
 import importlib.util
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,38 @@ def describe() -> dict[str, Any]:
     finally:
         line.close()
     return answer
+
+
+def installed_build() -> str | None:
+    """Return `OpenABM.source` of the build that would be imported, None when there is none.
+
+    The first call for a build imports it in a process of its own (half a second); later ones only
+    look where its modules are.
+    """
+    if not is_installed():
+        return None
+    return _build_at(*(_stamp(name) for name in ("covid19", "COVID19")))
+
+
+def _stamp(name: str) -> tuple[str, int]:
+    """Return where a module is and when it was written."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        return name, 0
+    return spec.origin, Path(spec.origin).stat().st_mtime_ns
+
+
+@cache
+def _build_at(*_places: tuple[str, int]) -> str | None:
+    try:
+        return _source(describe())
+    except InputError:
+        return None  # whoever runs it is told why
+
+
+def _source(facts: dict[str, Any]) -> str:
+    version = f" {facts['version']}" if facts["version"] else ""
+    return f"OpenABM-Covid19{version} ({facts['variant']})"
 
 
 class OpenABM:
@@ -88,7 +122,7 @@ class OpenABM:
         self._line = Line()
         facts = self._line.ask("describe")
         self.variant: str = facts["variant"]
-        self.source: str = f"OpenABM-Covid19 ({self.variant})"
+        self.source: str = _source(facts)
         self._most_days: int = facts["most_days"]
         self._require_days(n_days or 0)
         self._states, self.age_groups, self.households = self._line.ask(
