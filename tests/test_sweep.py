@@ -342,7 +342,13 @@ def launch(grid, directory):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_listen_to_interrupts,  # noqa: PLW1509  (this process has no threads that fork)
     )
+
+
+def _listen_to_interrupts():
+    """A test run in the background ignores Ctrl-C, and what it starts would inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_workers_end_when_the_sweep_is_killed(grid, tmp_path):
