@@ -17,6 +17,7 @@ METHOD, EPSILON = "method.name", "privacy.epsilon"
 
 # Settings that change nothing when a method adds no noise.
 _OF_NOISE = ("privacy.", "method.gamma", "method.rho")
+_OF_NETWORKS = "method.model"  # changes nothing without a network
 _SHORT = {
     EPSILON: "ε",
     "privacy.delta": "δ",
@@ -163,6 +164,8 @@ class Names:
 
 def _acts(run: StoredRun, key: str) -> bool:
     """Whether a setting can have changed a run."""
+    if key == _OF_NETWORKS and run.settings.get(METHOD) != "dna":
+        return False
     return run.summary["privacy"].get("noise") is not None or not key.startswith(_OF_NOISE)
 
 
