@@ -335,20 +335,21 @@ def test_the_command_interrupted_killed_and_robbed_of_workers(grid, undisturbed,
     assert contents(tmp_path) == undisturbed
 
 
+# Tests that run in the background ignore Ctrl-C, and what they start would inherit that.
+LISTENING = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
 def launch(grid, directory):
     return subprocess.Popen(
-        command(grid, directory, "--workers", "2"),
+        [sys.executable, "-c", LISTENING, *command(grid, directory, "--workers", "2")],
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_listen_to_interrupts,  # noqa: PLW1509  (this process has no threads that fork)
     )
-
-
-def _listen_to_interrupts():
-    """A test run in the background ignores Ctrl-C, and what it starts would inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_workers_end_when_the_sweep_is_killed(grid, tmp_path):
