@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -350,6 +351,19 @@ def launch(grid, directory):
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_no_worker_hears_an_interrupt(grid, tmp_path):
+    """Not even the first, which is spawned when no resource tracker runs yet."""
+    process = launch(grid, tmp_path)
+    wait_until(lambda: process.poll() is not None or len(children(process.pid)) == 2)
+    statuses = [Path(f"/proc/{p}/status").read_text() for p in children(process.pid)]
+    process.kill()
+    process.communicate()
+    blocked = [int(re.search(r"SigBlk:\s*(\w+)", status)[1], 16) for status in statuses]
+    assert len(blocked) == 2
+    assert all(mask >> (signal.SIGINT - 1) & 1 for mask in blocked)
 
 
 def test_workers_end_when_the_sweep_is_killed(grid, tmp_path):
