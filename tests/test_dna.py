@@ -14,8 +14,8 @@ from dnatrace.experiments.config import RunConfig, load_config
 from dnatrace.experiments.runs import run
 from dnatrace.methods.base import DayFacts, Needs, Score
 from dnatrace.methods.catalogue import build_method
-from dnatrace.methods.dna import Dna, DnaRelease, _warn_of_another_score
-from dnatrace.methods.dpfn_s import DpfnS
+from dnatrace.methods.dna import Dna, _warn_of_another_score
+from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
 from dnatrace.methods.rehearsal import OwnTests
 from dnatrace.privacy import sensitivity as sv
 from dnatrace.privacy.accounting import (
@@ -40,7 +40,7 @@ from .test_methods_private import RecordingNoise
 
 ONE = Target(epsilon=1.0)
 PAPER = SeirParameters()
-SOUND = [DnaRelease.LINEAR, DnaRelease.RESTART]
+SOUND = [DpfnSRelease.LINEAR, DpfnSRelease.RESTART]
 MODELS = {kind: random_model(small(kind)) for kind in ("tight", "paper")}
 
 
@@ -281,7 +281,7 @@ class ConstantNoise:
 
 
 @pytest.mark.parametrize("rho", [None, 0.05])
-@pytest.mark.parametrize("release", list(DnaRelease))
+@pytest.mark.parametrize("release", list(DpfnSRelease))
 def test_messages_matter_through_the_noisy_value_alone(release, rho):
     """Neighbours with the same noisy value have the same scores, bit by bit."""
     crowd = reference_privacy.crowd(np.random.default_rng(7), n_receivers=40)

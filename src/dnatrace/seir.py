@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 from numpy.typing import NDArray
 
 from dnatrace.errors import require_share
@@ -232,3 +232,27 @@ def smooth_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, alp
             backward_step(leave[t - 1], stay[t - 1], ratio[t], g, h, beta)
             if t % _RESCALE_EVERY == 0:
                 rescale(beta)
+
+
+@njit(cache=True, parallel=True)
+def last_day_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) -> None:
+    """Fill beliefs [people, 4] with the posterior of the last day: the forward pass alone.
+
+    Exposures are [days, people], oldest day first, the last day is not read; outcomes int8 [days,
+    people]; model as of `pack_model`. Cost: one exponential and about 20 flops a person-day.
+    """
+    n_days, n_people = outcomes.shape
+    for b in prange((n_people + BLOCK - 1) // BLOCK):
+        leave = np.empty((n_days, BLOCK))
+        stay = np.empty((n_days, BLOCK))
+        ratio = np.empty((n_days, BLOCK))
+        alpha = np.empty((n_days, N_STATES, BLOCK))
+        first = b * BLOCK
+        load_block(exposures, outcomes, first, model, leave, stay, ratio)
+        forward_block(leave, stay, ratio, model[0], model[1], model[2], alpha)
+        for i in range(min(BLOCK, n_people - first)):
+            total = 0.0
+            for k in range(N_STATES):
+                total += alpha[n_days - 1, k, i]
+            for k in range(N_STATES):
+                beliefs[first + i, k] = alpha[n_days - 1, k, i] / total

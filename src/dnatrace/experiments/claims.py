@@ -95,15 +95,7 @@ def judge_number(
         verdict = Verdict.REPRODUCED
     else:
         verdict = Verdict.NOT_REPRODUCED
-    return Claim(
-        claim=claim,
-        published=published,
-        ours=spread.mean,
-        interval=(low, high),
-        verdict=verdict,
-        rule=Rule.NUMBER,
-        note=note,
-    )
+    return _measured(spread, claim, published, verdict, Rule.NUMBER, note)
 
 
 def judge_order(
@@ -123,13 +115,19 @@ def judge_order(
         verdict = Verdict.REVERSED
     else:
         verdict = Verdict.NOT_REPRODUCED
+    return _measured(difference, claim, published, verdict, Rule.ORDER, note)
+
+
+def _measured(
+    ours: Spread, claim: str, published: float | None, verdict: Verdict, rule: Rule, note: str
+) -> Claim:
     return Claim(
         claim=claim,
         published=published,
-        ours=difference.mean,
-        interval=(low, high),
+        ours=ours.mean,
+        interval=ours.interval,
         verdict=verdict,
-        rule=Rule.ORDER,
+        rule=rule,
         note=note,
     )
 

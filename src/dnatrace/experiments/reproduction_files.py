@@ -250,7 +250,7 @@ def draw_figure(done: Reproduction) -> Figure:
     """Draw the peak against ε, at the published setting and at each method's best γ."""
     figure = Figure(figsize=(11, 5), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, setting, title in zip(panels, Setting, _TITLES, strict=True):
+    for axes, setting in zip(panels, Setting, strict=True):
         rows = [row for row in done.rows if row.point.setting is setting]
         methods = dict.fromkeys(r.point.method for r in rows if r.point.method not in BOUNDS)
         for i, method in enumerate(methods):
@@ -277,13 +277,7 @@ def draw_figure(done: Reproduction) -> Figure:
         axes.minorticks_off()
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set_xlabel("ε per release")
-        axes.set_title(title, loc="left")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize="small")
-    panels[0].set_ylabel("peak infection rate, ‰ (mean, 90 % interval)")
-    if done.size.is_small:
-        figure.suptitle(done.size.describe())
-    return figure
+    return _dressed(figure, panels, done)
 
 
 def _draw_method(axes: Axes, method: str, rows: Sequence[Row], aside: float) -> None:
@@ -310,7 +304,7 @@ def draw_table(done: Reproduction) -> Figure:
     scenarios = list(dict.fromkeys(row.point.scenario for row in done.rows))
     figure = Figure(figsize=(11, 5), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, setting, title in zip(panels, Setting, _TITLES, strict=True):
+    for axes, setting in zip(panels, Setting, strict=True):
         rows = [row for row in done.rows if row.point.setting is setting]
         methods = list(dict.fromkeys(row.point.method for row in rows))
         for i, method in enumerate(methods):
@@ -334,6 +328,12 @@ def draw_table(done: Reproduction) -> Figure:
         ]
         axes.set_xticks(range(len(scenarios)), labels, fontsize="small")
         axes.set_yscale("log")
+    return _dressed(figure, panels, done)
+
+
+def _dressed(figure: Figure, panels: Sequence[Axes], done: Reproduction) -> Figure:
+    """Return a figure of one panel a setting with titles, legends and, if small, its size."""
+    for axes, title in zip(panels, _TITLES, strict=True):
         axes.set_title(title, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize="small")

@@ -173,11 +173,9 @@ def _rename(temporary: Path, final: Path) -> bool:
 def _machine() -> str:
     """Return what tells apart the process numbers of machines, boots and containers."""
     parts = [socket.gethostname()]
-    try:
+    with suppress(OSError):  # not Linux: the name of the machine has to do
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
         parts.append(str(Path("/proc/self/ns/pid").readlink()))
-    except OSError:
-        pass  # not Linux: the name of the machine has to do
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
 
 
@@ -213,11 +211,10 @@ def _unfinished(store: Path) -> Iterator[tuple[Path, re.Match[str]]]:
 def _is_dead(path: Path, machine: str, process: int) -> bool:
     if machine == _machine():
         try:
-            os.kill(process, 0)
+            with suppress(PermissionError):  # it lives, and is somebody else's
+                os.kill(process, 0)
         except ProcessLookupError:
             return True
-        except PermissionError:
-            pass  # it lives, and is somebody else's
     try:
         return time.time() - path.stat().st_mtime > _ABANDONED_SECONDS
     except FileNotFoundError:

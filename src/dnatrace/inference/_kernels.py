@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.seir import BLOCK, N_STATES, forward_block, load_block, smooth_block
+from dnatrace.seir import BLOCK, N_STATES, load_block, smooth_block
 
 
 @njit(cache=True, parallel=True)
@@ -117,23 +117,3 @@ def all_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) -> No
             for t in range(n_days):
                 for k in range(N_STATES):
                     beliefs[first + i, t, k] = posterior[t, k, i]
-
-
-@njit(cache=True, parallel=True)
-def last_day_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) -> None:
-    """Fill beliefs [people, 4] with the posterior of the last day: the forward pass alone."""
-    n_days, n_people = outcomes.shape
-    for b in prange((n_people + BLOCK - 1) // BLOCK):
-        leave = np.empty((n_days, BLOCK))
-        stay = np.empty((n_days, BLOCK))
-        ratio = np.empty((n_days, BLOCK))
-        alpha = np.empty((n_days, N_STATES, BLOCK))
-        first = b * BLOCK
-        load_block(exposures, outcomes, first, model, leave, stay, ratio)
-        forward_block(leave, stay, ratio, model[0], model[1], model[2], alpha)
-        for i in range(min(BLOCK, n_people - first)):
-            total = 0.0
-            for k in range(N_STATES):
-                total += alpha[n_days - 1, k, i]
-            for k in range(N_STATES):
-                beliefs[first + i, k] = alpha[n_days - 1, k, i] / total

@@ -22,7 +22,14 @@ from dnatrace import tables
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.inference import _kernels
 from dnatrace.records import Beliefs, ContactWindow, TestLog
-from dnatrace.seir import LIKELIHOOD_FLOOR, N_STATES, SeirParameters, TestErrors, pack_model
+from dnatrace.seir import (
+    LIKELIHOOD_FLOOR,
+    N_STATES,
+    SeirParameters,
+    TestErrors,
+    last_day_marginals,
+    pack_model,
+)
 
 Messages = NDArray[np.float32]  # [days, people]
 Exposures = NDArray[np.float32]  # [days, people]
@@ -184,7 +191,7 @@ def last_day_beliefs(
 ) -> NDArray[np.float64]:
     """Return the posterior of the last day alone: float64 [people, 4]."""
     values = np.empty((outcomes.shape[1], N_STATES))
-    _kernels.last_day_marginals(heard, outcomes, pack_model(parameters, test_errors), values)
+    last_day_marginals(heard, outcomes, pack_model(parameters, test_errors), values)
     return values
 
 

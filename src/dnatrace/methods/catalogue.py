@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from dnatrace.errors import InputError
 from dnatrace.methods.base import Method, Score
 from dnatrace.methods.chance import Chance
-from dnatrace.methods.dna import Dna, DnaRelease
+from dnatrace.methods.dna import Dna
 from dnatrace.methods.dpfn import Dpfn, DpfnRelease
 from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
 from dnatrace.methods.fn import FactorisedNeighbours
@@ -90,7 +90,7 @@ def _dpfn_s(o: MethodOptions) -> Method:
 
 
 def _dna(o: MethodOptions) -> Method:
-    kind = choose("release of dna", o.release, DnaRelease)
+    kind = choose("release of dna", o.release, DpfnSRelease)
     belief = DpfnS(
         target=o.target,
         release_kind=DpfnSRelease(kind.value),
@@ -123,7 +123,7 @@ CATALOGUE: Mapping[str, Entry] = {
     "per-message": Entry(_per_message, tuple(PerMessageRelease)),
     "dpfn": Entry(_dpfn, tuple(DpfnRelease)),
     "dpfn-s": Entry(_dpfn_s, tuple(DpfnSRelease)),
-    "dna": Entry(_dna, tuple(DnaRelease)),
+    "dna": Entry(_dna, tuple(DpfnSRelease)),
 }
 
 

@@ -7,7 +7,6 @@ what one of C messages can change by γ·L/C. docs/guarantees.md has the proofs.
 
 import logging
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import Protocol
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.methods.base import DayFacts, Needs
-from dnatrace.methods.dpfn_s import DpfnS, restarted, shrinkage, unproven_event
+from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease, restarted, shrinkage, unproven_event
 from dnatrace.methods.settings import require_messages
 from dnatrace.neural.architecture import WINDOW, Variant
 from dnatrace.neural.runtime import Model, PublicView
@@ -31,14 +30,6 @@ _PURPOSE = "noise/dna"
 _ROUNDING = 1e-9  # relative, as for exposures
 _LOG = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
-
-
-class DnaRelease(StrEnum):
-    """Which statistic of the belief is augmented and noised; as for `dpfn-s`."""
-
-    LINEAR = "linear"
-    RESTART = "restart"
-    AS_PUBLISHED = "as_published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +94,7 @@ class Dna:
 
     def release(self, facts: DayFacts, state: None) -> tuple[Released, None]:
         """Return the noisy score of everybody."""
-        return _VARIANTS[DnaRelease(self.belief.release_kind.value)](self, facts), None
+        return _VARIANTS[self.belief.release_kind](self, facts), None
 
     def look(self, facts: DayFacts) -> PublicView:
         """Return the network given the public facts of the day."""
@@ -214,8 +205,8 @@ def _as_published(method: Dna, facts: DayFacts) -> Released:
     )
 
 
-_VARIANTS: dict[DnaRelease, _Variant] = {
-    DnaRelease.LINEAR: _linear,
-    DnaRelease.RESTART: _restart,
-    DnaRelease.AS_PUBLISHED: _as_published,
+_VARIANTS: dict[DpfnSRelease, _Variant] = {
+    DpfnSRelease.LINEAR: _linear,
+    DpfnSRelease.RESTART: _restart,
+    DpfnSRelease.AS_PUBLISHED: _as_published,
 }

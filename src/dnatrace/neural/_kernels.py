@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.seir import BLOCK, N_STATES, forward_block, load_block
-
 
 @njit(cache=True, parallel=True)
 def nearest_levels(messages: Any, midpoints: Any, levels: Any) -> None:
@@ -120,35 +118,6 @@ def add_up_cells(
         for i in range(offsets[sample], offsets[sample + 1]):
             cell = np.int64(cells[i])
             exposures[cell // n_levels, b] += repeats[i] * hazards[cell % n_levels]
-
-
-@njit(cache=True, parallel=True)
-def last_day(exposures: Any, outcomes: Any, model: Any, beliefs: Any) -> None:
-    """Fill beliefs [samples, 4] with the posterior of the last day.
-
-    Args:
-        exposures: float64 [days, samples], oldest day first; the last day is not read.
-        outcomes: int8 [days, samples].
-        model: see `seir.pack_model`.
-        beliefs: float64, the result.
-
-    Cost: one exponential and about 20 flops a sample and day.
-    """
-    n_days, n = outcomes.shape
-    for b in prange((n + BLOCK - 1) // BLOCK):
-        leave = np.empty((n_days, BLOCK))
-        stay = np.empty((n_days, BLOCK))
-        ratio = np.empty((n_days, BLOCK))
-        alpha = np.empty((n_days, N_STATES, BLOCK))
-        first = b * BLOCK
-        load_block(exposures, outcomes, first, model, leave, stay, ratio)
-        forward_block(leave, stay, ratio, model[0], model[1], model[2], alpha)
-        for i in range(min(BLOCK, n - first)):
-            total = 0.0
-            for k in range(N_STATES):
-                total += alpha[n_days - 1, k, i]
-            for k in range(N_STATES):
-                beliefs[first + i, k] = alpha[n_days - 1, k, i] / total
 
 
 @njit(cache=True, parallel=True)

@@ -16,7 +16,7 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.neural import _kernels
 from dnatrace.neural.architecture import WINDOW
 from dnatrace.records import NOT_TESTED, DayContacts
-from dnatrace.seir import SeirParameters, State, TestErrors, pack_model
+from dnatrace.seir import SeirParameters, State, TestErrors, last_day_marginals, pack_model
 
 WINDOW_DAYS = WINDOW
 N_LEVELS = 128
@@ -331,5 +331,5 @@ def _last_day(
     oldest_first = slice(n_days - 1, None, -1)
     outcomes = np.ascontiguousarray(samples.outcomes[index].T)
     beliefs = np.empty((index.size, 4))
-    _kernels.last_day(exposures[oldest_first], outcomes[oldest_first], model, beliefs)
+    last_day_marginals(exposures[oldest_first], outcomes[oldest_first], model, beliefs)
     return beliefs

@@ -6,13 +6,9 @@ from a keyed stream, and XLA runs its matrix products on one thread each, in a f
 that was killed goes on from its last epoch and ends with the same bits.
 """
 
-import hashlib
-import json
 import os
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,10 +27,10 @@ import optax
 from jax import Array
 
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.files import replacing
 from dnatrace.neural import _runtime_kernels as kernels
 from dnatrace.neural import deepset
 from dnatrace.neural.architecture import WINDOW, Architecture, Kind, Variant, levels_up_to
+from dnatrace.neural.checkpoint import Progress, read_checkpoint, run_key, write_checkpoint
 from dnatrace.neural.evaluation import area_under_curve
 from dnatrace.neural.runtime import columns_of, public_facts
 from dnatrace.neural.samples import Samples, fn_scores
@@ -45,18 +41,6 @@ Track = Callable[[Iterable[int], int], Iterable[int]]
 Floats = NDArray[np.float32]
 
 _FIRST_OFFSET = 3.0  # of log odds: one of twenty kept
-# What reading raises for a file that is no checkpoint, or only a part of one.
-_DAMAGED = (
-    OSError,
-    EOFError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 _SMALL = 1e-3  # scores of this size and less have log odds that no longer run away
 
 
@@ -175,20 +159,6 @@ class _State(NamedTuple):
     optimiser: Any
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Progress:
-    """Where training stands after an epoch; what a checkpoint holds."""
-
-    state: Any
-    best: dict[str, Floats] = field(default_factory=dict)
-    best_epoch: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
-
-    @property
-    def best_auc(self) -> float:
-        return self.curve[self.best_epoch - 1]["validation_auc"] if self.best_epoch else -1.0
-
-
 def train(
     architecture: Architecture,
     task: Task,
@@ -217,10 +187,10 @@ def train(
     if not len(task.samples) or not 0.0 < task.target.mean() < 1.0:
         raise InputError("training needs samples of both kinds, infected and not")
     steps = -(-len(task.samples) // settings.batch)
-    progress = _Progress(state=_first_state(architecture, settings, steps))
+    progress = Progress(state=_first_state(architecture, settings, steps))
     key = _key(architecture, settings, p1, task, validation)
     if checkpoint is not None and checkpoint.exists():
-        progress = _read_checkpoint(checkpoint, key, progress)
+        progress = read_checkpoint(checkpoint, key, progress)
     step = _make_step(architecture, _levels(architecture, task), settings, steps, p1)
     done = len(progress.curve)
     epochs = range(done, settings.epochs)
@@ -236,7 +206,7 @@ def train(
         if auc > progress.best_auc:
             progress.best, progress.best_epoch = weights, epoch + 1
         if checkpoint is not None:
-            _write_checkpoint(checkpoint, key, progress)
+            write_checkpoint(checkpoint, key, progress)
     return Trained(weights=progress.best, epoch=progress.best_epoch, curve=progress.curve)
 
 
@@ -392,44 +362,9 @@ def _key(
     architecture: Architecture, settings: Settings, p1: float, task: Task, validation: Task
 ) -> str:
     """Return a digest of everything that decides how training goes on."""
-    digest = hashlib.blake2b(digest_size=16)
-    about = [architecture.as_dict(), asdict(settings), p1, jax.__version__]
-    digest.update(json.dumps(about, sort_keys=True).encode())
+    arrays: list[NDArray[Any]] = []
     for part in (task, validation):
         held = part.samples
-        arrays: tuple[NDArray[Any], ...] = (held.cells, held.repeats, held.offsets, held.grid)
-        for array in (*arrays, part.facts, part.belief, part.target, part.weight):
-            digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
-def _write_checkpoint(path: Path, key: str, progress: _Progress) -> None:
-    leaves = jax.tree.leaves(progress.state)
-    about = {"key": key, "curve": progress.curve, "best_epoch": progress.best_epoch}
-    arrays: dict[str, Any] = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
-    arrays |= {f"best/{name}": value for name, value in progress.best.items()}
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, about=np.array(json.dumps(about)), **arrays)
-
-
-def _read_checkpoint(path: Path, key: str, fresh: _Progress) -> _Progress:
-    """Return the progress that a checkpoint holds; a damaged file or one of another run raises."""
-    leaves, shape = jax.tree.flatten(fresh.state)
-    try:
-        # Opened here: `np.load` leaves files open that are no archives.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
-            about = json.loads(str(held["about"]))
-            made_for, best_epoch, curve = about["key"], about["best_epoch"], about["curve"]
-            if made_for == key:  # else its arrays may be others than these
-                stored = [jnp.asarray(held[f"leaf{i}"]) for i in range(len(leaves))]
-                names = [name for name in held.files if name.startswith("best/")]
-                best = {name.removeprefix("best/"): held[name] for name in names}
-    except _DAMAGED as error:
-        raise InputError(
-            f"{path}: not a checkpoint of training; remove it to start anew"
-        ) from error
-    if made_for != key:
-        raise InputError(f"{path}: a checkpoint of other data or settings; remove it to start anew")
-    return _Progress(
-        state=jax.tree.unflatten(shape, stored), best=best, best_epoch=best_epoch, curve=curve
-    )
+        arrays += [held.cells, held.repeats, held.offsets, held.grid]
+        arrays += [part.facts, part.belief, part.target, part.weight]
+    return run_key([architecture.as_dict(), asdict(settings), p1, jax.__version__], arrays)

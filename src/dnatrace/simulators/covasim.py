@@ -22,9 +22,10 @@ from scipy.sparse.csgraph import connected_components
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
+from dnatrace.simulators._foreign import ForeignPeople
 from dnatrace.simulators._kernels import AT_HOME_ONLY, EVERYWHERE, NOWHERE
 from dnatrace.simulators._pairs import both_directions
-from dnatrace.simulators.base import N_AGE_GROUPS, ContactKind, CourseState, checked_mask
+from dnatrace.simulators.base import N_AGE_GROUPS, ContactKind, CourseState
 
 ADDRESS = "https://github.com/InstituteforDiseaseModeling/covasim"
 SUPPORTED = ("3.1.", "4.0.")
@@ -88,7 +89,7 @@ def load() -> Any:
     return module
 
 
-class Covasim:
+class Covasim(ForeignPeople):
     """The hybrid population of Covasim with its own disease, advanced by our loop.
 
     Default parameters, no interventions of its own, no rescaling: one agent is one person.
@@ -147,29 +148,11 @@ class Covasim:
         self._sim = _build(module, settings, seed)
         self._in_isolation = AT_HOME_ONLY if isolation_keeps_household else NOWHERE
         self._n_days = n_days
-        self.n_people: int = n_people
-        self.day: int = 0
+        super().__init__(self._sim.states())
         self.source: str = _source(module.__version__)
         ages = self._sim.ages() // 10
         self.age_groups: NDArray[np.uint8] = np.minimum(ages, N_AGE_GROUPS - 1).astype(np.uint8)
         self.households: NDArray[np.int32] = _households(*self._sim.layer("h"), n_people)
-        self._isolated = np.zeros(n_people, dtype=np.bool_)
-        self._states = self._sim.states()
-        self._infected_on = np.where(self._states != CourseState.UNINFECTED, 0, -1).astype(np.int32)
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """The `CourseState` of each person: uint8 [people], a copy."""
-        return self._states.copy()
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
-        return self._infected_on.copy()
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
-        self._isolated = checked_mask(isolated, self.n_people)
 
     def advance(self) -> DayContacts:
         """Advance one day and return its contacts, both directions.
@@ -185,10 +168,7 @@ class Covasim:
         contacts = both_directions(first, second, kinds, presence)
         self._sim.quarantine(self._isolated & alive)
         self.step()
-        self.day += 1
-        self._states = self.read_states()
-        newly = (self._infected_on < 0) & (self._states != CourseState.UNINFECTED)
-        self._infected_on[newly] = self.day
+        self._end_day(self.read_states())
         return contacts
 
     def step(self) -> None:

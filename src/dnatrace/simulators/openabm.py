@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.simulators import _openabm_model
+from dnatrace.simulators._foreign import ForeignPeople
 from dnatrace.simulators._openabm_process import Line
 from dnatrace.simulators._pairs import both_directions
-from dnatrace.simulators.base import MEETS_NOBODY, CourseState, checked_mask
+from dnatrace.simulators.base import MEETS_NOBODY
 
 ADDRESS = _openabm_model.ADDRESS
 FEWEST_PEOPLE = _openabm_model.FEWEST_PEOPLE
@@ -76,7 +76,7 @@ def _source(facts: dict[str, Any]) -> str:
     return f"OpenABM-Covid19{version} ({facts['variant']})"
 
 
-class OpenABM:
+class OpenABM(ForeignPeople):
     """OpenABM-Covid19 with the parameters of the papers, advanced by our loop.
 
     Both variants get the same values (`facts/parameters.csv`: the baseline of the papers) and the
@@ -125,32 +125,15 @@ class OpenABM:
         self.source: str = _source(facts)
         self._most_days: int = facts["most_days"]
         self._require_days(n_days or 0)
-        self._states, self.age_groups, self.households = self._line.ask(
+        states, self.age_groups, self.households = self._line.ask(
             "build",
             n_people=n_people,
             seed=seed,
             initially_infected=initially_infected,
             keeps_household=isolation_keeps_household,
         )
-        self.n_people: int = n_people
-        self.day: int = 0
-        self._isolated = np.zeros(n_people, dtype=np.bool_)
+        super().__init__(states)
         self._present = np.zeros(n_people, dtype=np.uint8)
-        self._infected_on = np.where(self._states != CourseState.UNINFECTED, 0, -1).astype(np.int32)
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """The `CourseState` of each person: uint8 [people], a copy."""
-        return self._states.copy()
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
-        return self._infected_on.copy()
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
-        self._isolated = checked_mask(isolated, self.n_people)
 
     def advance(self) -> DayContacts:
         """Advance one day and return its contacts, both directions.
@@ -158,12 +141,10 @@ class OpenABM:
         Cost: its own step, and O(people + contacts) to read, send and group them.
         """
         self._require_days(self.day + 1)
-        first, second, kinds, self._states = self._line.ask(
+        first, second, kinds, states = self._line.ask(
             "advance", isolated=self._isolated, away=MEETS_NOBODY[self._states]
         )
-        self.day += 1
-        newly = (self._infected_on < 0) & (self._states != CourseState.UNINFECTED)
-        self._infected_on[newly] = self.day
+        self._end_day(states)
         return both_directions(first, second, kinds, self._present)
 
     def close(self) -> None:
