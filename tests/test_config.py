@@ -11,7 +11,14 @@ from dnatrace.simulators import covasim, openabm
 
 
 def test_presets_all_load():
-    assert set(preset_names()) == {"standard", "paper", "paper-code", "realistic", "quick"}
+    assert set(preset_names()) == {
+        "standard",
+        "lifetime",
+        "paper",
+        "paper-code",
+        "realistic",
+        "quick",
+    }
     configs = {name: load_config(preset=name) for name in preset_names()}
     assert len({c.digest for c in configs.values()}) == len(configs)
     assert configs["standard"].method.gamma == 0.2

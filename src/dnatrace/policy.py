@@ -114,11 +114,15 @@ def admit(
     """Return the last day of isolation of everybody after the results of `day`: int32 [people]."""
     if day < rules.start_day or rules.days == 0:
         return until
-    drawn_on = 0 if rules.adherence_unit is AdherenceUnit.PERSON else day
-    follows = stream.uniform(positives, drawn_on) < rules.adherence
     admitted = until.copy()
-    admitted[positives[follows]] = day + rules.days
+    admitted[positives[follows(positives, day=day, rules=rules, stream=stream)]] = day + rules.days
     return admitted
+
+
+def follows(people: Ids, *, day: int, rules: IsolationRules, stream: Stream) -> NDArray[np.bool_]:
+    """Return who isolates after a positive result of that day: bool, one for each of `people`."""
+    drawn_on = 0 if rules.adherence_unit is AdherenceUnit.PERSON else day
+    return stream.uniform(people, drawn_on) < rules.adherence
 
 
 def drop_out(

@@ -1,5 +1,7 @@
 """`dnatrace train`, `dnatrace certify` and `dnatrace export`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,58 +14,127 @@ Model = Annotated[str, typer.Argument(help="A model that ships, or the path of a
 
 def train(
     dataset: Annotated[
-        Path, typer.Argument(help="Directory that `dnatrace dataset` wrote.")
-    ] = Path("data"),
+        Path | None,
+        typer.Argument(help="Directory that `dnatrace dataset` wrote; data if absent."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory for models and curves.")] = Path("models"),
     network: Annotated[
-        str, typer.Option(help="dna, or dna-paper for the published network.")
+        str,
+        typer.Option(help="dna, dna-paper for the published network, or tally for a decoder."),
     ] = "dna",
     variant: Annotated[
         list[str] | None,
         typer.Option(help="combined, alone or public; may be repeated. All by default."),
     ] = None,
     gamma: Annotated[float | None, typer.Option(help="Messages are clipped to [0, γ].")] = None,
-    epochs: Annotated[int, typer.Option(help="Passes over the samples.")] = 40,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the samples; 40.")] = None,
     samples: Annotated[int | None, typer.Option(help="Use so many of the samples.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="tally: rounds of runs and training.")] = None,
+    runs: Annotated[int | None, typer.Option(help="tally: runs a round.")] = None,
+    people: Annotated[int | None, typer.Option(help="tally: people of a run.")] = None,
+    days: Annotated[int | None, typer.Option(help="tally: days of a run.")] = None,
+    steps: Annotated[int | None, typer.Option(help="tally: steps of training.")] = None,
+    tallies: Annotated[
+        int | None, typer.Option(help="tally: how many of the newest tallies it reads, 0 to 14.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 1,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a network on simulated runs, project it, certify it and write a model file.
+    """Train a network on simulated runs, certify it and write a model file.
 
-    Also writes the curve of loss and validation AUC (.csv, .svg). A run that was killed goes on
-    from its last epoch when the command is given again, and ends with the same weights. Needs the
-    extra `train`.
+    Networks of dna learn from a dataset; their curve of loss and validation AUC is written, too
+    (.csv, .svg), and a run that was killed goes on from its last epoch when the command is given
+    again. The decoder of tally makes its own runs, round by round, under what it has learned so
+    far. Needs the extra `train`.
 
     Example: dnatrace train data --network dna --epochs 40 --out models
     """
     start(quiet)
+    of_dna = {
+        "DATASET": dataset,
+        "--variant": variant,
+        "--gamma": gamma,
+        "--epochs": epochs,
+        "--samples": samples,
+    }
+    of_tally = {
+        "--rounds": rounds,
+        "--runs": runs,
+        "--people": people,
+        "--days": days,
+        "--steps": steps,
+        "--tallies": tallies,
+    }
+    _refuse(network, of_dna if network == "tally" else of_tally)
+    rows = (
+        _train_decoder(out, of_tally, seed)
+        if network == "tally"
+        else _train_networks(out, network, of_dna, seed)
+    )
+    if as_json:
+        print_json({"models": rows})
+    else:
+        learned = f"{rows[0]['samples']:,} samples" if "samples" in rows[0] else "runs of its own"
+        print_table(f"Trained on {learned}", rows)
+
+
+def _refuse(network: str, options: dict[str, Any]) -> None:
+    """Raise for the first option that was given and means nothing to a network."""
     from dnatrace.errors import InputError
+
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InputError(f"{given[0]} has no meaning for the network '{network}'")
+
+
+def _train_networks(
+    out: Path, network: str, options: dict[str, Any], seed: int
+) -> list[dict[str, Any]]:
     from dnatrace.experiments.progress import track
     from dnatrace.methods.settings import choose
     from dnatrace.neural.architecture import Variant
 
-    try:
+    with _needs_training():
         from dnatrace.experiments.model_training import Order, train_models
+    order = Order(
+        dataset=options["DATASET"] or Path("data"),
+        out=out,
+        network=network,
+        variants=tuple(choose("variant", v, Variant) for v in options["--variant"] or Variant),
+        gamma=options["--gamma"],
+        epochs=40 if options["--epochs"] is None else options["--epochs"],
+        seed=seed,
+        samples=options["--samples"],
+    )
+    return train_models(order, track=track)
+
+
+def _train_decoder(out: Path, options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+    from dnatrace.experiments.progress import track
+    from dnatrace.neural.model_file import SUFFIX
+
+    with _needs_training():
+        from dnatrace.experiments.decoder_rounds import Order, train_decoder
+        from dnatrace.neural.decoder_training import Settings
+    given = {name.removeprefix("--"): v for name, v in options.items() if v is not None}
+    settings = {k: given.pop(k) for k in ("steps", "tallies") if k in given}
+    order = Order(out=out / f"tally{SUFFIX}", settings=Settings(seed=seed, **settings), **given)
+    out.mkdir(parents=True, exist_ok=True)
+    return [train_decoder(order, track=track)]
+
+
+@contextmanager
+def _needs_training() -> Iterator[None]:
+    """Say which extra is missing when an import in the block fails for want of it."""
+    from dnatrace.errors import InputError
+
+    try:
+        yield
     except ImportError as error:
         if (error.name or "").startswith("dnatrace"):
             raise
         raise InputError(f"training needs {error.name}: pip install 'dnatrace[train]'") from error
-    order = Order(
-        dataset=dataset,
-        out=out,
-        network=network,
-        variants=tuple(choose("variant", v, Variant) for v in variant or list(Variant)),
-        gamma=gamma,
-        epochs=epochs,
-        seed=seed,
-        samples=samples,
-    )
-    rows = train_models(order, track=track)
-    if as_json:
-        print_json({"models": rows})
-    else:
-        print_table(f"Trained on {rows[0]['samples']:,} samples", rows)
 
 
 def certify(
@@ -78,9 +149,13 @@ def certify(
     Example: dnatrace certify dna-paper
     """
     start(quiet)
+    from dnatrace.neural.decoder import decoder_names
     from dnatrace.neural.model_file import read_model
     from dnatrace.neural.runtime import model_path
 
+    if model in decoder_names():
+        _certify_decoder(model, as_json)
+        return
     held = read_model(model_path(model))
     proved = held.certificate
     layers: list[dict[str, Any]] = [
@@ -115,6 +190,33 @@ def certify(
         print("The certificate in the file matches." if held.matches else "IT DOES NOT MATCH.")
     if not held.matches:
         raise typer.Exit(1)
+
+
+def _certify_decoder(name: str, as_json: bool) -> None:
+    """Print what is proved of what a decoder reads; loading it has checked the digest."""
+    from dnatrace.neural.decoder import SENSITIVITY, load_decoder
+
+    decoder = load_decoder(name)
+    alarm = decoder.alarm
+    if as_json:
+        print_json(
+            {
+                "decoder": name,
+                "alarm": {"low": alarm.low, "high": alarm.high},
+                "sensitivity": SENSITIVITY,
+                "digest": decoder.digest,
+                "certificate_matches": True,
+                "provenance": decoder.provenance,
+            }
+        )
+        return
+    print(
+        f"{name}: a decoder. It reads tallies after noise, and public facts; nothing is asked of "
+        f"its weights.\nA tally is the sum over contacts of (message - {alarm.low:g}) / "
+        f"{alarm.high - alarm.low:g}, cut to 0 … 1: one message moves it by at most "
+        f"{SENSITIVITY:g}, for every history of own tests.\nWeights {decoder.digest}.\n"
+        "The certificate in the file matches."
+    )
 
 
 def export(

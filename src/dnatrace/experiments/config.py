@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from dnatrace.errors import InputError
 from dnatrace.methods.base import Score
+from dnatrace.neural.decoder import DEFAULT_DECODER, load_decoder
 from dnatrace.neural.runtime import DEFAULT_MODEL, load_model
 from dnatrace.policy import AdherenceUnit
 from dnatrace.privacy.accounting import Unit
@@ -36,7 +37,7 @@ class _Section(BaseModel):
 class MethodSection(_Section):
     """Which method turns messages into scores, and its constants."""
 
-    name: str = "dna"
+    name: str = "tally"
     release: str | None = Field(None, description="variant of the release; the sound one if absent")
     score: Score = Field(Score.EXPOSED_OR_INFECTED, description="which belief ranks people")
     gamma: PositiveShare = Field(0.2, description="messages are clipped to [0, gamma]")
@@ -46,6 +47,9 @@ class MethodSection(_Section):
     )
     model: str = Field(
         DEFAULT_MODEL, description="network of dna: the name of one that ships, or a path"
+    )
+    decoder: str = Field(
+        DEFAULT_DECODER, description="decoder of tally: the name of one that ships, or a path"
     )
 
 
@@ -196,15 +200,20 @@ class RunConfig(_Section):
     def digest(self) -> str:
         """The name of the run: 16 hexadecimal digits of the hash of all settings.
 
-        A contact list that is replayed, and the network of `dna`, count with their content; of
-        OpenABM-Covid19 and Covasim, the installed build does, if there is one.
+        A contact list that is replayed, the network of `dna` and the decoder of `tally` count with
+        their content; of OpenABM-Covid19 and Covasim, the installed build does, if there is one.
         """
-        text = json.dumps(self.as_dict(), sort_keys=True)
+        values = self.as_dict()
+        if self.method.name != "tally":
+            del values["method"]["decoder"]  # it has no effect
+        text = json.dumps(values, sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=8)
         if self.simulator.contacts is not None and Path(self.simulator.contacts).is_file():
             digest.update(Path(self.simulator.contacts).read_bytes())
         if self.method.name == "dna":
             digest.update(load_model(self.method.model).certificate.digest.encode())
+        if self.method.name == "tally":
+            digest.update(load_decoder(self.method.decoder).digest.encode())
         digest.update((_installed_build(self.simulator.name) or "").encode())
         return digest.hexdigest()
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from dnatrace.experiments.config import RunConfig
 from dnatrace.methods.catalogue import release_of
+from dnatrace.neural.decoder import load_decoder
 from dnatrace.neural.runtime import load_model
 from dnatrace.privacy.accounting import (
     Event,
@@ -80,7 +81,15 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
 
 
 def _training(config: RunConfig) -> str | None:
-    """Return where the network of `dna` comes from; None for methods without one."""
+    """Return where the network of a method comes from; None for methods without one."""
+    if config.method.name == "tally":
+        decoder = load_decoder(config.method.decoder)
+        runs = decoder.provenance.get("runs", {})
+        return (
+            f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
+            f"{runs.get('count', 0):,} runs of simulated people: training has no privacy cost. It "
+            "reads noisy tallies and public facts alone, so it needs no bound of its own."
+        )
     if config.method.name != "dna":
         return None
     model = load_model(config.method.model)

@@ -211,6 +211,7 @@ def method_options(config: RunConfig) -> MethodOptions:
         window=config.seir.window,
         noise=guarantees.noise_of(config),
         model=m.model,
+        decoder=m.decoder,
     )
 
 

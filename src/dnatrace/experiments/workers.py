@@ -102,7 +102,7 @@ class _Team:
         context = get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self.threads), daemon=True)
-        with _deaf_to_interrupts(), _thread_settings(self.threads):
+        with _deaf_to_interrupts(), thread_settings(self.threads):
             process.start()
         theirs.close()  # so that the worker's death closes the pipe
         self.workers.append(_Worker(process=process, connection=ours))
@@ -248,7 +248,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _thread_settings(threads: int) -> Iterator[None]:
+def thread_settings(threads: int) -> Iterator[None]:
     """Let processes started in the block use so many threads, or fewer if the user says so."""
     before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
     for name, value in before.items():

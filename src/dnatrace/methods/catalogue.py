@@ -14,7 +14,9 @@ from dnatrace.methods.oracle import Oracle
 from dnatrace.methods.per_message import PerMessage, PerMessageRelease
 from dnatrace.methods.public_only import PublicOnly
 from dnatrace.methods.settings import choose
+from dnatrace.methods.tally import Tally, TallyRelease
 from dnatrace.methods.traditional import Traditional, TraditionalRelease
+from dnatrace.neural.decoder import DEFAULT_DECODER, Decoder, load_decoder
 from dnatrace.neural.runtime import DEFAULT_MODEL, load_model
 from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import Noise
@@ -34,6 +36,7 @@ class MethodOptions:
         window: days of contacts that are kept.
         noise: where noise comes from.
         model: trained network of `dna`: the name of one that ships, or a path.
+        decoder: of `tally`: one at hand, the name of one that ships, or a path.
     """
 
     release: str | None
@@ -45,6 +48,7 @@ class MethodOptions:
     window: int
     noise: Noise
     model: str = DEFAULT_MODEL
+    decoder: str | Decoder = DEFAULT_DECODER
 
 
 def _traditional(o: MethodOptions) -> Method:
@@ -104,6 +108,12 @@ def _dna(o: MethodOptions) -> Method:
     return Dna(belief=belief, model=load_model(o.model))
 
 
+def _tally(o: MethodOptions) -> Method:
+    choose("release of tally", o.release, TallyRelease)
+    decoder = o.decoder if isinstance(o.decoder, Decoder) else load_decoder(o.decoder)
+    return Tally(target=o.target, decoder=decoder, window_days=o.window, noise=o.noise)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A method of the catalogue: how to build it, and its releases, the default one first."""
@@ -124,6 +134,7 @@ CATALOGUE: Mapping[str, Entry] = {
     "dpfn": Entry(_dpfn, tuple(DpfnRelease)),
     "dpfn-s": Entry(_dpfn_s, tuple(DpfnSRelease)),
     "dna": Entry(_dna, tuple(DpfnSRelease)),
+    "tally": Entry(_tally, tuple(TallyRelease)),
 }
 
 

@@ -90,14 +90,13 @@ def write_model(
     """Certify a model and write it whole; return the certificate."""
     certificate = certify(architecture, weights, grid)
     metadata = {
-        "format": _FORMAT,
         "architecture": architecture.as_dict(),
         "certificate": certificate.as_dict(),
         "provenance": provenance,
     }
     arrays = {"grid": grid, **weights, **{_TRAINED + k: v for k, v in trained.items()}}
     with replacing(path) as temporary:
-        temporary.write_bytes(_pack(metadata, arrays))
+        temporary.write_bytes(pack(metadata, arrays))
     return certificate
 
 
@@ -106,7 +105,7 @@ def read_model(path: Path) -> ModelFile:
 
     Raises InputError for anything that is not a whole, well-formed model file.
     """
-    metadata, arrays = _unpack(path)
+    metadata, arrays = unpack(path)
     try:
         architecture = Architecture.from_dict(metadata["architecture"])
         stored, provenance = metadata["certificate"], metadata["provenance"]
@@ -147,7 +146,8 @@ def _check_trained(architecture: Architecture, trained: Any, weights: Any) -> No
         raise InputError("weights before projection of a wrong shape")
 
 
-def _pack(metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> bytes:
+def pack(metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> bytes:
+    """Return the bytes of a file with these arrays, and values for JSON about them."""
     data, header, start = [], {}, 0
     for name in sorted(arrays):
         raw = np.ascontiguousarray(arrays[name], dtype="<f4").tobytes()
@@ -159,7 +159,7 @@ def _pack(metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> b
         data.append(raw)
         start += len(raw)
     body = b"".join(data)
-    text = json.dumps(metadata, sort_keys=True)
+    text = json.dumps({"format": _FORMAT, **metadata}, sort_keys=True)
     seal = hashlib.blake2b(text.encode() + body, digest_size=16).hexdigest()
     full = {"__metadata__": {"dnatrace": text, "seal": seal}, **header}
     encoded = json.dumps(full, sort_keys=True, ensure_ascii=True).encode()
@@ -167,7 +167,8 @@ def _pack(metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> b
     return struct.pack("<Q", len(encoded)) + encoded + body
 
 
-def _unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    """Return what `pack` was given; the certificate is empty when the seal is broken."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a model file")
     try:

@@ -17,7 +17,7 @@ METHOD, EPSILON = "method.name", "privacy.epsilon"
 
 # Settings that change nothing when a method adds no noise.
 _OF_NOISE = ("privacy.", "method.gamma", "method.rho")
-_OF_NETWORKS = "method.model"  # changes nothing without a network
+_OF_NETWORKS = {"method.model": "dna", "method.decoder": "tally"}  # changes these alone
 _SHORT = {
     EPSILON: "ε",
     "privacy.delta": "δ",
@@ -164,7 +164,7 @@ class Names:
 
 def _acts(run: StoredRun, key: str) -> bool:
     """Whether a setting can have changed a run."""
-    if key == _OF_NETWORKS and run.settings.get(METHOD) != "dna":
+    if key in _OF_NETWORKS and run.settings.get(METHOD) != _OF_NETWORKS[key]:
         return False
     return run.summary["privacy"].get("noise") is not None or not key.startswith(_OF_NOISE)
 

@@ -1,0 +1,1 @@
+"""Decoders that ship with the package, with their provenance."""

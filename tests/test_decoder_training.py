@@ -1,0 +1,169 @@
+"""Training of decoders: what it learns from, that it learns, that it repeats itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dnatrace.errors import InputError
+from dnatrace.experiments import decoder_rounds as rounds
+from dnatrace.experiments.config import load_config
+from dnatrace.experiments.runs import method_options
+from dnatrace.methods.catalogue import build_method
+from dnatrace.neural import decoder_training as training
+from dnatrace.neural.decoder import Decoder, PublicFacts, load_decoder
+from dnatrace.neural.decoder_training import Cases, Settings
+from dnatrace.seir import TestErrors
+
+SMALL = Settings(steps=60, infected=16, others=16, width=8)
+
+
+def toy_cases(rng, days=20, infected=5, others=60):
+    """Infected people have three alarms more on each of the last days."""
+    parts = []
+    for _ in range(days):
+        n = infected + others
+        tallies = rng.gamma(2.0, 1.0, (n, 14)).astype(np.float32)
+        tallies[:infected] += 3.0
+        facts = PublicFacts(
+            outcomes=np.full((14, n), -1, dtype=np.int8),
+            mean_contacts=rng.gamma(2.0, 5.0, n),
+            age_groups=rng.integers(0, 9, n).astype(np.uint8),
+            test_errors=TestErrors(),
+        )
+        parts.append(
+            Cases(
+                tallies=tallies,
+                noisy=np.ones((n, 14), dtype=bool),
+                personal=rounds.personal_inputs(facts),
+                worth=np.repeat([1.0, 0.0], [infected, others]).astype(np.float32),
+                rates=np.array([[0.01, 0.001]], dtype=np.float32),
+                first=np.zeros(1, dtype=np.int64),
+                infected=np.array([infected]),
+                others=np.array([others]),
+            )
+        )
+    return training.join(parts), facts
+
+
+def auc_of_alarms(weights, rng, noise=2.0, people=400):
+    decoder = Decoder(name="x", alarm=rounds.ALARM, weights=weights, provenance={})
+    facts = PublicFacts(
+        outcomes=np.full((14, people), -1, dtype=np.int8),
+        mean_contacts=rng.gamma(2.0, 5.0, people),
+        age_groups=rng.integers(0, 9, people).astype(np.uint8),
+        test_errors=TestErrors(),
+    )
+    tallies = rng.gamma(2.0, 1.0, (14, people)) + noise * rng.normal(size=(14, people))
+    tallies[:, : people // 2] += 3.0
+    scores = decoder.scores(tallies, noise, facts)
+    return float(np.mean(scores[: people // 2, None] > scores[None, people // 2 :]))
+
+
+def test_it_learns_to_hear_alarms_and_not_when_they_are_kept_from_it():
+    rng = np.random.default_rng(1)
+    cases, _ = toy_cases(rng)
+    full = training.train(cases, replace(SMALL, steps=300))
+    assert auc_of_alarms(full, rng) > 0.9
+    deaf = training.train(cases, replace(SMALL, tallies=0))
+    assert not deaf["0.weight"][:14].any()
+    assert not deaf["0.weight"][-3].any()  # nor how noisy they are
+    assert 0.4 < auc_of_alarms(deaf, rng) < 0.6
+    today = training.train(cases, replace(SMALL, steps=300, tallies=1))
+    assert today["0.weight"][0].any()
+    assert not today["0.weight"][1:14].any()
+    assert 0.6 < auc_of_alarms(today, rng) < auc_of_alarms(full, rng)
+
+
+def test_training_twice_gives_the_same_bits_and_another_seed_others():
+    cases, _ = toy_cases(np.random.default_rng(2))
+    first, second = training.train(cases, SMALL), training.train(cases, SMALL)
+    assert all(np.array_equal(first[k], second[k]) for k in first)
+    other = training.train(cases, replace(SMALL, seed=2))
+    assert not np.array_equal(first["1.weight"], other["1.weight"])
+
+
+def test_rows_drawn_are_of_one_day_and_the_infected_comes_first():
+    cases, _ = toy_cases(np.random.default_rng(3), days=6)
+    marked = replace(cases, personal=cases.personal.copy())
+    column = 28  # average contacts, as log(1 + …): mark the day there
+    day_of_row = np.repeat(np.arange(6), 65)
+    marked.personal[:, column] = day_of_row
+    drawn = training._Rows(marked).draw(np.random.default_rng(0), SMALL)
+    assert drawn.shape == (16, 17, 55)
+    days = drawn[:, :, 14 + column]
+    assert (days == days[:, :1]).all()
+
+
+def test_nothing_to_learn_from_is_refused():
+    with pytest.raises(InputError, match="at least one run"):
+        training.join([])
+    with pytest.raises(InputError, match="somebody infected"):
+        training.train(rounds._empty(), SMALL)
+    with pytest.raises(InputError, match="from 0 to 14"):
+        Settings(tallies=15)
+
+
+@pytest.fixture(scope="module")
+def short_run():
+    config = load_config(
+        overrides={
+            "method": "fn",
+            "people": 600,
+            "days": 20,
+            "seed": 5,
+            "initially_infected": 30,
+            "isolation.adherence": 0.6,
+        }
+    )
+    return config, rounds.record(config, build_method("fn", method_options(config)))
+
+
+def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
+    _, run = short_run
+    cases = rounds.cases_of(run, seed=5)
+    assert len(cases) > 20
+    assert (cases.infected <= 40).all()
+    assert (cases.others == 240).all()
+    worth = np.split(cases.worth, cases.first[1:])
+    for of_day, infected in zip(worth, cases.infected, strict=True):
+        assert (of_day[:infected] > 0).all()
+        assert not of_day[infected:].any()
+    # Nobody who would not isolate is worth finding.
+    day = int(np.argmax(((run.seir == 1) | (run.seir == 2)).sum(axis=1)[5:-2])) + 5
+    able = run.free[day + 1] & np.isin(run.seir[day + 1], (1, 2)) & (run.follows > 0)
+    one_day = rounds._day_cases(run, day, np.random.default_rng(0))
+    assert one_day.infected[0] == min(40, able.sum())
+
+
+def test_a_record_holds_what_the_method_would_have_heard(short_run):
+    config, run = short_run
+    assert set(np.unique(run.follows)) == {0.0, 1.0}
+    assert run.tallies.shape == (20, 600)
+    assert (run.tallies[run.met == 0] == 0).all()
+    assert run.tallies.max() > 1.0
+    again = rounds.record(config, build_method("fn", method_options(config)))
+    assert np.array_equal(run.tallies, again.tallies)
+
+
+def test_a_decoder_from_nothing_is_the_same_with_one_worker_and_two(tmp_path):
+    """Two rounds, so that the second runs under what the first has learned."""
+    rows = []
+    for workers in (1, 2):
+        order = rounds.Order(
+            out=tmp_path / str(workers) / "tally.safetensors",
+            rounds=2,
+            runs=2,
+            people=400,
+            days=14,
+            workers=workers,
+            settings=SMALL,
+        )
+        order.out.parent.mkdir()
+        rows.append(rounds.train_decoder(order))
+    first, second = ((tmp_path / str(w) / "tally.safetensors").read_bytes() for w in (1, 2))
+    assert first == second
+    decoder = load_decoder(tmp_path / "1" / "tally.safetensors")
+    assert decoder.digest == rows[0]["digest"]
+    assert decoder.provenance["runs"]["count"] == 4
+    assert "--rounds 2 --runs 2 --people 400 --days 14 --steps 60" in decoder.provenance["command"]

@@ -1,0 +1,452 @@
+"""Tally: one message moves it by at most 1 for every test history; a decoder hides nothing else."""
+
+import json
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dnatrace.errors import InputError
+from dnatrace.experiments import privacy_checks
+from dnatrace.experiments.config import RunConfig, load_config
+from dnatrace.experiments.runs import run
+from dnatrace.methods.base import DayFacts, Needs
+from dnatrace.methods.catalogue import build_method
+from dnatrace.methods.rehearsal import OwnTests
+from dnatrace.methods.tally import Acquaintance, Tally, tallies
+from dnatrace.neural.decoder import (
+    Alarm,
+    PublicFacts,
+    common_inputs,
+    decoder_names,
+    decoder_path,
+    load_decoder,
+    personal_inputs,
+    scaled_tallies,
+    write_decoder,
+)
+from dnatrace.privacy.accounting import GaussianEvent, Ledger, PublicEvent, Target, Unit
+from dnatrace.privacy.audit import audit
+from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.privacy.noise import FastNoise
+from dnatrace.privacy.release import TrustBoundaryError
+from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.seir import SeirParameters, TestErrors
+
+from . import reference_decoder as reference
+from . import reference_privacy
+from .reference_decoder import ALARM, random_decoder, straight_decoder
+from .reference_privacy import PAPER_TESTS, SilentNoise
+from .test_audit import WeakNoise, rehearse
+
+ONE = Target(epsilon=1.0)
+PAPER = SeirParameters()
+
+
+def method(decoder=None, *, target=ONE, noise=None, **settings):
+    decoder = decoder or straight_decoder()
+    return Tally(target=target, decoder=decoder, noise=noise or FastNoise(seed=0), **settings)
+
+
+# --- the statistic -------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32 - 1), low=st.floats(0, 0.5), width=st.floats(0.01, 0.5))
+@settings(max_examples=20)
+def test_tallies_agree_with_counting_one_by_one(seed, low, width):
+    crowd = reference_privacy.crowd(np.random.default_rng(seed), n_receivers=12)
+    alarm = Alarm(low=low, high=low + width)
+    facts = crowd.facts(crowd.messages, PAPER)
+    mine = tallies(facts, crowd.messages, alarm)
+    for person in range(crowd.n_receivers):
+        slow = reference.tally(crowd.window, crowd.messages, alarm, person)
+        assert mine[person] == pytest.approx(slow, abs=1e-9)
+
+
+@given(st.floats(allow_nan=False, width=32))
+def test_an_alarm_lies_between_0_and_1_whatever_the_message(message):
+    value = ALARM(np.array([message], dtype=np.float32))[0]
+    assert 0.0 <= value <= 1.0
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.1, 0.5), (0.5, 0.5), (0.6, 0.5), (0.1, 1.1)])
+def test_a_wrong_alarm_is_refused(low, high):
+    with pytest.raises(InputError, match="0 ≤ low < high ≤ 1"):
+        Alarm(low=low, high=high)
+    with pytest.raises(InputError):
+        Alarm(low=float("nan"), high=high)
+
+
+def test_messages_that_are_no_numbers_do_not_pass():
+    crowd = reference_privacy.crowd(np.random.default_rng(1), n_receivers=5)
+    facts = crowd.facts(np.full_like(crowd.messages, np.nan), PAPER)
+    with pytest.raises(TrustBoundaryError, match="finite"):
+        method().release(facts, method().start(facts.window.n_people))
+
+
+# --- its sensitivity -----------------------------------------------------------------------------
+
+
+def furthest(alarm, histories, n_contacts=3, n_days=4):
+    """The most that replacing one message moves a tally: every day, contact, history, extreme."""
+    n_people = 1 + n_contacts
+    window = ContactWindow(n_people=n_people, n_days=n_days)
+    for _ in range(n_days):
+        window.push(DayContacts.from_pairs(range(1, n_people), [0] * n_contacts, n_people=n_people))
+    base = np.linspace(0, 1, n_days * n_people).reshape(n_days, n_people).astype(np.float32)
+    worst = {}
+    for history in histories:
+        outcomes = np.full((n_days, n_people), -1, dtype=np.int8)
+        outcomes[:, 0] = history
+        for day, sender in product(range(n_days), range(1, n_people)):
+            values = []
+            for said in (0.0, 0.02, 0.05, 0.1, 1.0):
+                messages = base.copy()
+                messages[day, sender] = said
+                facts = DayFacts(
+                    day=n_days - 1,
+                    window=window,
+                    outcomes=outcomes,
+                    messages=messages,
+                    parameters=PAPER,
+                    test_errors=PAPER_TESTS,
+                )
+                statistic = method(replace(straight_decoder(), alarm=alarm)).statistic(facts)
+                values.append(statistic.values[0])
+            moved = max(values) - min(values)
+            worst[history] = max(worst.get(history, 0.0), moved / statistic.sensitivity[0])
+    return worst
+
+
+def test_no_message_moves_a_tally_by_more_than_1_for_any_history_of_tests():
+    """And 1 is reached for each: the stated sensitivity is exact, own tests change nothing."""
+    worst = furthest(ALARM, list(product((-1, 0, 1), repeat=4)))
+    assert len(worst) == 81
+    assert all(0.999 < ratio <= 1.0 for ratio in worst.values())
+
+
+@dataclass(frozen=True)
+class Unclipped:
+    """The control: an alarm that goes on rising."""
+
+    low: float = 0.02
+    high: float = 0.1
+
+    def __call__(self, messages):
+        return np.maximum(messages.astype(np.float64) - self.low, 0.0) / (self.high - self.low)
+
+
+def test_the_search_finds_an_alarm_without_a_ceiling():
+    assert furthest(Unclipped(), [(-1, -1, -1, -1)])[-1, -1, -1, -1] > 10
+
+
+@given(seed=st.integers(0, 2**32 - 1), tested=st.floats(0, 1), positive=st.floats(0, 1))
+@settings(max_examples=15)
+def test_own_tests_do_not_enter_the_statistic_or_its_noise(seed, tested, positive):
+    rng = np.random.default_rng(seed)
+    crowd = reference_privacy.crowd(rng, n_receivers=20, tested=tested, positive=positive)
+    facts = crowd.facts(crowd.messages, PAPER)
+    untested = replace(facts, outcomes=np.full_like(facts.outcomes, -1))
+    here, there = method().statistic(facts), method().statistic(untested)
+    assert np.array_equal(here.values, there.values)
+    assert np.array_equal(here.sensitivity, there.sensitivity)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_no_neighbour_is_further_than_stated(seed):
+    crowd = reference_privacy.crowd(np.random.default_rng(seed), n_receivers=60)
+    tally = method()
+    here = tally.statistic(crowd.facts(crowd.messages, PAPER))
+    there = tally.statistic(crowd.facts(crowd.neighbour, PAPER))
+    assert np.array_equal(here.sensitivity, there.sensitivity)  # the size of the noise is public
+    moved = np.abs(there.values - here.values)
+    assert (moved <= here.sensitivity).all()
+    assert (moved[here.sensitivity == 0] == 0).all()
+
+
+# --- nothing else gets out -----------------------------------------------------------------------
+
+
+def test_scores_depend_on_messages_through_the_tally_alone():
+    """Other messages with the same tallies give the same bits; with another tally they do not."""
+    crowd = reference_privacy.crowd(np.random.default_rng(7), n_receivers=40)
+    tally = method(random_decoder(3))
+    low = np.where(crowd.messages <= 0.02, 0.0, crowd.messages).astype(np.float32)
+    high = np.where(low >= 0.1, 0.7, low).astype(np.float32)
+
+    def scores(messages):
+        facts = crowd.facts(messages, PAPER)
+        return tally.release(facts, tally.start(facts.window.n_people))[0].scores
+
+    assert not np.array_equal(low, high)
+    assert np.array_equal(scores(low), scores(high))
+    assert not np.array_equal(scores(low), scores(np.zeros_like(low)))
+
+
+def test_who_met_nobody_gets_no_noise():
+    window = ContactWindow(n_people=3, n_days=14)
+    window.push(DayContacts.from_pairs([1], [0], n_people=3))
+    facts = DayFacts(
+        day=0,
+        window=window,
+        outcomes=np.full((1, 3), -1, dtype=np.int8),
+        messages=np.full((1, 3), 0.06, dtype=np.float32),
+        parameters=PAPER,
+        test_errors=PAPER_TESTS,
+    )
+    tally = method()
+    released, state = tally.release(facts, tally.start(3))
+    assert state.tallies[0].values[0] != 0.5
+    assert state.tallies[0].values[1:].tolist() == [0.0, 0.0]
+    assert isinstance(released.event, GaussianEvent)
+    empty = replace(facts, window=emptied(3))
+    assert isinstance(tally.release(empty, tally.start(3))[0].event, PublicEvent)
+
+
+def emptied(n_people):
+    window = ContactWindow(n_people=n_people, n_days=14)
+    window.push(DayContacts.empty(n_people))
+    return window
+
+
+# --- noise, units, history -----------------------------------------------------------------------
+
+
+def test_units_are_calibrated_by_the_tallies_that_a_message_is_in():
+    by_unit = {u: method(target=Target(epsilon=1.0, unit=u)).mechanism for u in Unit}
+    release = by_unit[Unit.RELEASE].multiplier
+    assert by_unit[Unit.CONTACT].multiplier == pytest.approx(np.sqrt(14) * release)
+    assert by_unit[Unit.PAIR].multiplier > by_unit[Unit.CONTACT].multiplier
+    ledger = Ledger()
+    for day in range(30):
+        ledger.record(by_unit[Unit.CONTACT].event(day, noised=True))
+    assert ledger.epsilon(Unit.CONTACT, 1e-3) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_the_decoder_sees_the_last_fourteen_tallies_newest_first():
+    crowd = reference_privacy.crowd(np.random.default_rng(5), n_receivers=10)
+    seen = []
+
+    class Watching:
+        alarm = ALARM
+
+        def scores(self, noisy, noise, facts):
+            seen.append((noisy, noise))
+            return noisy[0]
+
+    tally = method(Watching(), noise=SilentNoise())
+    state = tally.start(crowd.window.n_people)
+    for day in range(17):
+        messages = np.full_like(crowd.messages, min(0.02 + 0.004 * day, 0.1))
+        facts = replace(crowd.facts(messages, PAPER), day=day)
+        _, state = tally.release(facts, state)
+    noisy, noise = seen[-1]
+    assert noisy.shape == (14, crowd.window.n_people)
+    assert noise == tally.mechanism.multiplier
+    person = int(np.argmax(noisy[0]))
+    assert (np.diff(noisy[:, person]) < 0).all()  # messages rose day by day
+
+
+def test_contacts_are_averaged_over_days_out_of_isolation():
+    known = Acquaintance.start(2)
+    for contacts, away in (([4, 4], [0, 0]), ([0, 8], [1, 0]), ([6, 12], [0, 0])):
+        known = known.after(np.array(contacts, dtype=np.int32), np.array(away, dtype=bool))
+    assert known.mean.tolist() == [5.0, 8.0]
+    assert known.days.tolist() == [2, 3]
+    for _ in range(200):  # what is long ago is forgotten
+        known = known.after(np.array([1, 1], dtype=np.int32), None)
+    assert known.mean == pytest.approx([1.0, 1.0], abs=0.01)
+
+
+def test_a_window_longer_than_the_decoders_is_refused():
+    with pytest.raises(InputError, match="window of 15 days"):
+        method(window_days=15)
+
+
+# --- the decoder ---------------------------------------------------------------------------------
+
+
+def some_facts(rng, n_people, n_days, age_groups=True):
+    false_positive, false_negative = rng.random(2)
+    return PublicFacts(
+        outcomes=rng.integers(-1, 2, (n_days, n_people)).astype(np.int8),
+        mean_contacts=rng.gamma(2.0, 5.0, n_people),
+        age_groups=rng.integers(0, 11, n_people).astype(np.uint8) if age_groups else None,
+        test_errors=TestErrors(
+            false_positive_rate=false_positive, false_negative_rate=false_negative
+        ),
+    )
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_days=st.integers(1, 14),
+    releases=st.integers(1, 14),
+    noise=st.floats(0.01, 1000.0),
+    with_ages=st.booleans(),
+)
+@settings(max_examples=25)
+def test_compiled_scores_agree_with_the_slow_twin(seed, n_days, releases, noise, with_ages):
+    rng = np.random.default_rng(seed)
+    decoder = random_decoder(seed % 5)
+    facts = some_facts(rng, 7, n_days, with_ages)
+    noisy = rng.normal(3.0, noise, (releases, 7))
+    mine = decoder.scores(noisy, noise, facts)
+    slow = [reference.score(decoder, noisy, noise, facts, i) for i in range(7)]
+    assert mine == pytest.approx(slow, rel=1e-4, abs=1e-3)
+
+
+def test_training_and_running_read_the_same_inputs():
+    training = pytest.importorskip("dnatrace.neural.decoder_training")
+    rng = np.random.default_rng(4)
+    decoder, facts = random_decoder(1), some_facts(rng, 50, 14)
+    noisy = rng.normal(2.0, 3.0, (14, 50))
+    common = np.tile(common_inputs(3.0, facts.test_errors), (50, 1))
+    inputs = [scaled_tallies(noisy.T, 3.0), personal_inputs(facts), common]
+    by_jax = training.forward(decoder.weights, np.concatenate(inputs, axis=1))
+    assert decoder.scores(noisy, 3.0, facts) == pytest.approx(np.asarray(by_jax), rel=1e-4)
+
+
+def test_a_straight_decoder_shows_the_newest_tally():
+    rng = np.random.default_rng(2)
+    noisy = rng.normal(0.0, 3.0, (5, 20))
+    shown = straight_decoder().scores(noisy, 3.0, some_facts(rng, 20, 14))
+    assert shown == pytest.approx(noisy[0] / 5.0, rel=1e-5)
+
+
+def test_files_keep_every_bit_and_damage_is_refused(tmp_path):
+    decoder, path = random_decoder(9), tmp_path / "mine.safetensors"
+    write_decoder(path, decoder)
+    held = load_decoder(path)
+    assert held.digest == decoder.digest
+    assert held.alarm == ALARM
+    assert all(np.array_equal(held.weights[k], w) for k, w in decoder.weights.items())
+    raw = path.read_bytes()
+    for damaged in (raw[:-40], raw[:-3] + b"abc", raw.replace(b"0.02", b"0.05"), b"", b"x" * 99):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=str(path)):
+            load_decoder(path)
+    with pytest.raises(InputError, match="no such file"):
+        load_decoder(tmp_path / "other")
+    with pytest.raises(InputError, match="not a decoder"):
+        load_decoder(decoder_path_of_a_network())
+
+
+def decoder_path_of_a_network():
+    from dnatrace.neural.runtime import model_path
+
+    return model_path("dna")
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_decoders_that_ship(name):
+    decoder = load_decoder(name)
+    assert decoder_path(name).stat().st_size < 100_000
+    assert decoder.provenance["command"].startswith("dnatrace train --network tally")
+    assert decoder.provenance["runs"]["people"] >= 10_000
+    assert "/" not in json.dumps(decoder.provenance["command"])
+
+
+def test_the_shipped_decoder_wants_alarms_found():
+    """More alarms, a higher score; a negative test today, a lower one: no proof, but sense."""
+    decoder, rng = load_decoder(), np.random.default_rng(0)
+    facts = some_facts(rng, 200, 14)
+    facts = replace(
+        facts,
+        outcomes=np.full((14, 200), -1, dtype=np.int8),
+        test_errors=PAPER_TESTS,
+        age_groups=rng.integers(0, 9, 200).astype(np.uint8),
+    )
+    calm = decoder.scores(np.zeros((14, 200)), 2.57, facts)
+    assert np.mean(decoder.scores(np.full((14, 200), 8.0), 2.57, facts) > calm) > 0.95
+    tested = facts.outcomes.copy()
+    tested[-1] = 0
+    assert (
+        np.mean(decoder.scores(np.zeros((14, 200)), 2.57, replace(facts, outcomes=tested)) < calm)
+        > 0.95
+    )
+
+
+# --- audits --------------------------------------------------------------------------------------
+
+
+def straight(target=ONE, noise=FastNoise):
+    return lambda seed: method(target=target, noise=noise(seed=seed))
+
+
+@pytest.mark.parametrize("tests", OwnTests)
+def test_an_audit_comes_close_to_the_claim_and_not_above(tests):
+    sample = rehearse(straight(), tests=tests)
+    result = audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=200_000)
+    assert result.passed
+    assert result.lower_bound > 0.8
+
+
+@pytest.mark.parametrize("tests", OwnTests)
+def test_a_fortnight_of_releases_stays_within_the_life_of_a_contact(tests):
+    """Fourteen tallies with the same message: the whole claim for a contact is used."""
+    sample = rehearse(straight(), tests=tests, releases=14, met_on=(13,))
+    claimed = epsilon_of_mu(np.sqrt(14) * ONE.mu, 1e-3)
+    result = audit(sample, claimed_epsilon=claimed, delta=1e-3, draws=60_000)
+    assert result.passed
+    assert result.lower_bound > 0.6 * claimed
+    for_life = Target(epsilon=1.0, unit=Unit.CONTACT)
+    sample = rehearse(straight(for_life), tests=tests, releases=14, met_on=(13,))
+    result = audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=60_000)
+    assert result.passed
+    assert result.lower_bound > 0.6
+
+
+@pytest.mark.parametrize("releases", [1, 14])
+def test_an_audit_catches_too_little_noise(releases):
+    for_life = Target(epsilon=1.0, unit=Unit.CONTACT if releases > 1 else Unit.RELEASE)
+    sample = rehearse(straight(for_life, WeakNoise), releases=releases, met_on=(13,))
+    assert not audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=60_000).passed
+
+
+@pytest.mark.parametrize("tests", OwnTests)
+@pytest.mark.parametrize("releases", [1, 14])
+def test_the_shipped_decoder_survives_the_audit(tests, releases):
+    result = privacy_checks.audit(
+        RunConfig(method="tally"), own_tests=tests, releases=releases, draws=20_000
+    )
+    assert result.passed
+
+
+# --- in the loop ---------------------------------------------------------------------------------
+
+
+def test_it_is_the_default_and_proved():
+    result = run(load_config(preset="quick", overrides={"people": 500, "days": 12, "seed": 3}))
+    assert result.config.method.name == "tally"
+    assert result.summary["privacy"]["sound"]
+    assert result.summary["privacy"]["per_release_epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert "alarming contacts" in result.summary["privacy"]["mechanism"]
+
+
+def test_the_decoder_counts_in_the_name_of_a_run_of_tally_alone(tmp_path):
+    path = tmp_path / "mine.safetensors"
+    write_decoder(path, random_decoder(1))
+    digests = {
+        (name, decoder): load_config(
+            overrides={"method": name, "method.decoder": decoder, "people": 100}
+        ).digest
+        for name in ("tally", "fn")
+        for decoder in ("tally", str(path))
+    }
+    assert digests["tally", "tally"] != digests["tally", str(path)]
+    assert digests["fn", "tally"] == digests["fn", str(path)]
+    before = digests["tally", str(path)]
+    write_decoder(path, random_decoder(2))
+    overrides = {"method": "tally", "method.decoder": str(path), "people": 100}
+    assert load_config(overrides=overrides).digest != before
+
+
+def test_needs_messages():
+    assert method().needs is Needs.MESSAGES
+    built = build_method("tally", privacy_checks.method_options(RunConfig(method="tally")))
+    assert built.sound
