@@ -78,7 +78,16 @@ def main() -> None:
 
     baseline = seconds(infer, repeats=15)
     rows = [{"method": "inference (baseline)", "ms": 1e3 * baseline, "over_inference": 1.0}]
-    for name in ("public-only", "fn", "traditional", "per-message", "dpfn", "dpfn-s", "dna", "tally"):
+    for name in (
+        "public-only",
+        "fn",
+        "traditional",
+        "per-message",
+        "dpfn",
+        "dpfn-s",
+        "dna",
+        "tally",
+    ):
         for release in CATALOGUE[name].releases or (None,):
             time = release_seconds(name, release, facts)
             label = f"{name} {release or ''}".strip()

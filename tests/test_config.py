@@ -86,7 +86,9 @@ def test_the_digest_of_the_city_and_of_replay_has_no_build(monkeypatch):
         monkeypatch.setattr(module, "installed_build", lambda: pytest.fail("not to be asked"))
     for name in ("city", "replay"):
         config = RunConfig(simulator=name, method="random")
-        text = json.dumps(config.as_dict(), sort_keys=True)
+        values = config.as_dict()
+        del values["method"]["decoder"]  # of tally alone
+        text = json.dumps(values, sort_keys=True)
         assert config.digest == hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
