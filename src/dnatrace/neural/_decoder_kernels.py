@@ -5,23 +5,13 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-BLOCK = 64  # people at a time, for one set of buffers
+from dnatrace.neural._runtime_kernels import BLOCK, relu_layer
 
 
 @njit(cache=True)
 def _add(value: Any, row: Any, hidden: Any) -> None:
     for k in range(hidden.size):
         hidden[k] += value * row[k]
-
-
-@njit(cache=True)
-def _dense(x: Any, weight: Any, bias: Any, y: Any) -> None:
-    """Fill y with ReLU(x)·weight + bias; inputs that are not positive are left out."""
-    for k in range(y.size):
-        y[k] = bias[k]
-    for j in range(x.size):
-        if x[j] > 0.0:
-            _add(x[j], weight[j], y)
 
 
 @njit(cache=True)
@@ -70,6 +60,6 @@ def decode(
         last = np.empty(1, dtype=np.float32)
         for i in range(b * BLOCK, min((b + 1) * BLOCK, n_people)):
             _first(tallies[i], outcomes[i], log_contacts[i], age_groups[i], common, weight_0, first)
-            _dense(first, weight_1, bias_1, second)
-            _dense(second, weight_2, bias_2, last)
+            relu_layer(first, weight_1, bias_1, second)
+            relu_layer(second, weight_2, bias_2, last)
             scores[i] = last[0]

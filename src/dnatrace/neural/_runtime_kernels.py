@@ -146,6 +146,18 @@ def _facts_layer(
         hidden[k] += value * weight[weight.shape[0] - 1, k]
 
 
+@njit(cache=True)
+def relu_layer(x: Any, weight: Any, bias: Any, y: Any) -> None:
+    """Fill y with ReLU(x)·weight + bias, weight [inputs, outputs]; only positive inputs cost."""
+    for k in range(y.size):
+        y[k] = bias[k]
+    for j in range(x.size):
+        value = x[j]
+        if value > 0.0:
+            for k in range(y.size):
+                y[k] += value * weight[j, k]
+
+
 @njit(cache=True, parallel=True)
 def read_facts(
     outcomes: Any,
@@ -171,20 +183,8 @@ def read_facts(
         last = np.empty(rows, dtype=np.float32)
         for i in range(b * BLOCK, min((b + 1) * BLOCK, n_people)):
             _facts_layer(outcomes, contacts, age_group, i, weight_0, bias_0, first)
-            for k in range(width):
-                second[k] = bias_1[k]
-            for j in range(width):
-                x = first[j]
-                if x > 0.0:
-                    for k in range(width):
-                        second[k] += x * weight_1[j, k]
-            for k in range(rows):
-                last[k] = bias_2[k]
-            for j in range(width):
-                x = second[j]
-                if x > 0.0:
-                    for k in range(rows):
-                        last[k] += x * weight_2[j, k]
+            relu_layer(first, weight_1, bias_1, second)
+            relu_layer(second, weight_2, bias_2, last)
             for k in range(rows):
                 heads[i, k] = last[k]
 
