@@ -15,7 +15,8 @@ def tally(window, messages, alarm, person):
     for t, day in enumerate(window):
         for contact in range(day.offsets[person], day.offsets[person + 1]):
             message = float(messages[t, day.senders[contact]])
-            total += min(max((message - alarm.low) / (alarm.high - alarm.low), 0.0), 1.0)
+            rung = min(max((message - alarm.low) / (alarm.high - alarm.low), 0.0), 1.0)
+            total += round(rung * 2**20) / 2**20
     return total
 
 
@@ -32,7 +33,7 @@ def score(decoder, tallies, noise, facts, person):
     x[42] = math.log(1.0 + facts.mean_contacts[person])
     if facts.age_groups is not None and facts.age_groups[person] < 9:
         x[43 + facts.age_groups[person]] = 1.0
-    x[52] = math.log(min(max(noise, 0.05), 200.0)) / 2.0
+    x[52] = math.log(min(max(noise, 0.1), 1000.0)) / 2.0
     x[53] = math.log(facts.test_errors.false_positive_rate + 1e-3)
     x[54] = math.log(facts.test_errors.false_negative_rate + 1e-3)
     for layer in range(3):

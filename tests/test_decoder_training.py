@@ -10,10 +10,14 @@ from dnatrace.experiments import decoder_rounds as rounds
 from dnatrace.experiments.config import load_config
 from dnatrace.experiments.runs import method_options
 from dnatrace.methods.catalogue import build_method
+from dnatrace.methods.tally import Tally
 from dnatrace.neural import decoder_training as training
 from dnatrace.neural.decoder import Decoder, PublicFacts, load_decoder
 from dnatrace.neural.decoder_training import Cases, Settings
+from dnatrace.privacy.accounting import Target
 from dnatrace.seir import TestErrors
+
+from .reference_privacy import SilentNoise
 
 SMALL = Settings(steps=60, infected=16, others=16, width=8)
 
@@ -95,6 +99,20 @@ def test_rows_drawn_are_of_one_day_and_the_infected_comes_first():
     assert (days == days[:, :1]).all()
 
 
+def test_delays_are_refused():
+    config = load_config(preset="realistic", overrides={"people": 300, "days": 8})
+    with pytest.raises(InputError, match="without delays"):
+        rounds.record(config, build_method("fn", method_options(config)))
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"infected": 0}, {"least_noise": 2000.0}])
+def test_wrong_settings_are_refused_before_any_run(wrong):
+    with pytest.raises(InputError):
+        Settings(**wrong)
+    with pytest.raises(InputError, match="people"):
+        rounds.Order(out=None, people=100)
+
+
 def test_nothing_to_learn_from_is_refused():
     with pytest.raises(InputError, match="at least one run"):
         training.join([])
@@ -136,7 +154,28 @@ def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
     assert one_day.infected[0] == min(40, able.sum())
 
 
-def test_a_record_holds_what_the_method_would_have_heard(short_run):
+def test_training_sees_what_the_method_hears(short_run):
+    """Tallies, own tests and average contacts, day by day, from the real method in the loop."""
+    config, _ = short_run
+    seen = []
+
+    class Watching:
+        alarm = rounds.ALARM
+
+        def scores(self, noisy, noise, facts):
+            seen.append((noisy[0], facts.outcomes[-1].copy(), facts.mean_contacts))
+            return np.zeros(noisy.shape[1])
+
+    tally = Tally(target=Target(epsilon=1.0), decoder=Watching(), noise=SilentNoise())
+    watched = rounds.record(config, tally)
+    assert len(seen) == config.days
+    for day, (tallies, outcomes, contacts) in enumerate(seen):
+        assert watched.tallies[day] == pytest.approx(tallies, rel=1e-6)
+        assert np.array_equal(watched.results[day], outcomes)
+        assert watched.mean_contacts[day] == pytest.approx(contacts, rel=1e-6)
+
+
+def test_a_record_is_complete_and_repeats_itself(short_run):
     config, run = short_run
     assert set(np.unique(run.follows)) == {0.0, 1.0}
     assert run.tallies.shape == (20, 600)

@@ -281,6 +281,32 @@ def test_orders_with_a_failed_method_are_not_tested(here, tmp_path, monkeypatch)
     assert not [c for c in done.claims if "per-message" in c.claim]
 
 
+def test_our_method_fills_the_table_beside_the_papers_columns(here, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paper_setting, "QUICK", TINY)
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    arguments = {"method": "tally", "quick": True, "out": tmp_path, "as_json": True}
+    commands.reproduce(commands.Target.TABLE, **arguments)
+    capsys.readouterr()
+    lines = (tmp_path / "table.md").read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if "dna in the paper" in line)
+    head = [cell.strip() for cell in lines[at].strip("|").split("|")]
+    rows = [
+        dict(zip(head, (c.strip() for c in line.strip("|").split("|")), strict=True))
+        for line in lines[at + 2 : at + 7]
+    ]
+    assert [r["dna in the paper"] for r in rows] == [
+        "6.4 ± 2.6",
+        "6.4 ± 2.2",
+        "27.2 ± 8.6",
+        "19.5 ± 2.5",
+        "81.3 ± 1.8",
+    ]
+    stored = csv.DictReader((tmp_path / "table.csv").read_text().splitlines())
+    means = [float(r["mean"]) for r in stored if r["method"] == "tally"]
+    assert [float(r["tally"].split()[0]) for r in rows] == pytest.approx(means, abs=0.06)
+    assert lines[at + 7] == ""
+
+
 def test_fresh_seeds_have_files_of_their_own(here, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paper_setting, "QUICK", TINY)
     monkeypatch.setattr(commands, "start", lambda quiet: None)

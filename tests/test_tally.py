@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from dnatrace.cli import app
 from dnatrace.errors import InputError
-from dnatrace.experiments import privacy_checks
+from dnatrace.experiments import guarantees, privacy_checks
 from dnatrace.experiments.config import RunConfig, load_config
 from dnatrace.experiments.runs import run
 from dnatrace.methods.base import DayFacts, Needs
@@ -28,6 +30,7 @@ from dnatrace.neural.decoder import (
     scaled_tallies,
     write_decoder,
 )
+from dnatrace.neural.runtime import model_path
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, PublicEvent, Target, Unit
 from dnatrace.privacy.audit import audit
 from dnatrace.privacy.gaussian import epsilon_of_mu
@@ -187,6 +190,23 @@ def test_scores_depend_on_messages_through_the_tally_alone():
     assert not np.array_equal(scores(low), scores(np.zeros_like(low)))
 
 
+def test_a_fortnight_of_scores_depends_on_messages_through_tallies_alone():
+    crowd = reference_privacy.crowd(np.random.default_rng(8), n_receivers=20)
+    tally = method(random_decoder(4))
+    low = np.where(crowd.messages <= 0.02, 0.0, crowd.messages).astype(np.float32)
+    high = np.where(low >= 0.1, 0.9, low).astype(np.float32)
+
+    def last_score(messages):
+        state = tally.start(crowd.window.n_people)
+        for day in range(14):
+            facts = replace(crowd.facts(messages, PAPER), day=day)
+            released, state = tally.release(facts, state)
+        return released.scores
+
+    assert np.array_equal(last_score(low), last_score(high))
+    assert not np.array_equal(last_score(low), last_score(np.zeros_like(low)))
+
+
 def test_who_met_nobody_gets_no_noise():
     window = ContactWindow(n_people=3, n_days=14)
     window.push(DayContacts.from_pairs([1], [0], n_people=3))
@@ -225,6 +245,21 @@ def test_units_are_calibrated_by_the_tallies_that_a_message_is_in():
     for day in range(30):
         ledger.record(by_unit[Unit.CONTACT].event(day, noised=True))
     assert ledger.epsilon(Unit.CONTACT, 1e-3) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_one_score_alone_costs_what_it_reads():
+    """A release is one tally; the ledger also says what a score that reads fourteen can tell."""
+    ledger = Ledger()
+    for day in range(3):
+        ledger.record(method().mechanism.event(day, noised=True))
+    assert ledger.epsilon(Unit.RELEASE, 1e-3) == pytest.approx(1.0, rel=1e-6)
+    assert ledger.score_epsilon(1e-3) == pytest.approx(epsilon_of_mu(np.sqrt(3) * ONE.mu, 1e-3))
+    for day in range(3, 40):
+        ledger.record(method().mechanism.event(day, noised=True))
+    contact = ledger.epsilon(Unit.CONTACT, 1e-3)
+    assert contact == pytest.approx(5.02, abs=0.01)
+    assert ledger.score_epsilon(1e-3) == pytest.approx(contact)
+    assert ledger.summary(1e-3)["per_score_epsilon"] == pytest.approx(contact)
 
 
 def test_the_decoder_sees_the_last_fourteen_tallies_newest_first():
@@ -333,13 +368,15 @@ def test_files_keep_every_bit_and_damage_is_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         load_decoder(tmp_path / "other")
     with pytest.raises(InputError, match="not a decoder"):
-        load_decoder(decoder_path_of_a_network())
+        load_decoder(model_path("dna"))
+    write_decoder(path, replace(decoder, provenance=["no", "table"]))
+    with pytest.raises(InputError, match="no table"):
+        load_decoder(path)
 
 
-def decoder_path_of_a_network():
-    from dnatrace.neural.runtime import model_path
-
-    return model_path("dna")
+def test_a_loaded_decoder_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        load_decoder().weights["0.bias"][0] = 1.0
 
 
 @pytest.mark.parametrize("name", decoder_names())
@@ -348,7 +385,6 @@ def test_decoders_that_ship(name):
     assert decoder_path(name).stat().st_size < 100_000
     assert decoder.provenance["command"].startswith("dnatrace train --network tally")
     assert decoder.provenance["runs"]["people"] >= 10_000
-    assert "/" not in json.dumps(decoder.provenance["command"])
 
 
 def test_the_shipped_decoder_wants_alarms_found():
@@ -401,6 +437,30 @@ def test_a_fortnight_of_releases_stays_within_the_life_of_a_contact(tests):
     assert result.lower_bound > 0.6
 
 
+def averaging_decoder():
+    """The sum of all tallies that are kept: what a score that reads them can tell at most."""
+    weights = {k: np.array(w) for k, w in straight_decoder().weights.items()}
+    weights["0.weight"][:14] = 1.0, -1.0
+    return replace(straight_decoder(), weights=weights)
+
+
+def test_the_last_score_alone_tells_more_than_one_release_and_not_more_than_a_contact():
+    """The control is the claim of one release: it must be refuted for a score that reads many."""
+    decoder = averaging_decoder()
+    fortnight = rehearse(
+        lambda seed: method(decoder, noise=FastNoise(seed=seed)), releases=14, met_on=(13,)
+    )
+
+    def last(world, draws):
+        return fortnight(world, draws)[:, -1:]
+
+    contact = epsilon_of_mu(np.sqrt(14) * ONE.mu, 1e-3)
+    result = audit(last, claimed_epsilon=contact, delta=1e-3, draws=60_000)
+    assert result.passed
+    assert result.lower_bound > 3.0
+    assert not audit(last, claimed_epsilon=1.0, delta=1e-3, draws=60_000).passed
+
+
 @pytest.mark.parametrize("releases", [1, 14])
 def test_an_audit_catches_too_little_noise(releases):
     for_life = Target(epsilon=1.0, unit=Unit.CONTACT if releases > 1 else Unit.RELEASE)
@@ -412,20 +472,34 @@ def test_an_audit_catches_too_little_noise(releases):
 @pytest.mark.parametrize("releases", [1, 14])
 def test_the_shipped_decoder_survives_the_audit(tests, releases):
     result = privacy_checks.audit(
-        RunConfig(method="tally"), own_tests=tests, releases=releases, draws=20_000
+        RunConfig(method="tally"), own_tests=tests, releases=releases, draws=10_000
     )
     assert result.passed
+    claimed = epsilon_of_mu(np.sqrt(releases) * ONE.mu, 1e-3)
+    assert result.claimed_epsilon == pytest.approx(claimed, rel=1e-6)  # all ages, from 0 on
+    assert result.lower_bound > 0.1  # it does look
+
+
+def test_the_shipped_decoder_with_too_little_noise_is_caught():
+    weak = rehearse(
+        lambda seed: method(load_decoder(), noise=WeakNoise(seed=seed, share=1 / 3)), met_on=(13,)
+    )
+    assert not audit(weak, claimed_epsilon=1.0, delta=1e-3, draws=60_000).passed
 
 
 # --- in the loop ---------------------------------------------------------------------------------
 
 
 def test_it_is_the_default_and_proved():
+    assert RunConfig().method.name == load_config().method.name == "tally"
+    assert load_config(preset="lifetime").privacy.unit is Unit.CONTACT
     result = run(load_config(preset="quick", overrides={"people": 500, "days": 12, "seed": 3}))
     assert result.config.method.name == "tally"
     assert result.summary["privacy"]["sound"]
     assert result.summary["privacy"]["per_release_epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert result.summary["privacy"]["per_score_epsilon"] > 4.0
     assert "alarming contacts" in result.summary["privacy"]["mechanism"]
+    assert "one score alone" in guarantees.state(result.config, result.ledger)
 
 
 def test_the_decoder_counts_in_the_name_of_a_run_of_tally_alone(tmp_path):
@@ -450,3 +524,51 @@ def test_needs_messages():
     assert method().needs is Needs.MESSAGES
     built = build_method("tally", privacy_checks.method_options(RunConfig(method="tally")))
     assert built.sound
+
+
+# --- on the command line -------------------------------------------------------------------------
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_certify_says_what_is_proved_by_name_and_by_path(tmp_path):
+    for model in ("tally", decoder_path("tally")):
+        done = invoke("certify", model, "--json")
+        assert done.exit_code == 0
+        answer = json.loads(done.stdout)
+        assert answer["sensitivity"] == 1.0
+        assert answer["digest"] == load_decoder().digest
+    assert "moves it by at most 1" in " ".join(invoke("certify", "tally").stdout.split())
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(decoder_path("tally").read_bytes()[:-8] + b"damaged!")
+    done = invoke("certify", damaged)
+    assert isinstance(done.exception, InputError)
+    assert "does not match" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        (["train", "--network", "tally", "--epochs", "3"], "--epochs has no meaning"),
+        (["train", "data", "--network", "tally"], "DATASET has no meaning"),
+        (["train", "--network", "dna", "--rounds", "3"], "--rounds has no meaning"),
+        (["train", "--network", "magic", "--rounds", "3"], "network 'magic' does not exist"),
+        (["train", "--network", "tally", "--steps", "0"], "steps"),
+        (["train", "--network", "tally", "--people", "9"], "people"),
+        (["export", "tally", "tally.onnx"], "is a decoder"),
+        (["run", "--method", "tally", "--release", "linear"], "release of tally"),
+        (["run", "--method", "tally", "--set", "method.decoder=nowhere"], "'nowhere'"),
+    ],
+)
+def test_what_does_not_fit_is_named(arguments, culprit):
+    done = invoke(*arguments)
+    assert isinstance(done.exception, InputError)
+    assert culprit in str(done.exception)
+
+
+def test_train_refuses_a_file_for_a_directory(tmp_path):
+    (tmp_path / "file").write_text("x")
+    done = invoke("train", "--network", "tally", "--out", tmp_path / "file")
+    assert "not a directory" in str(done.exception)

@@ -9,6 +9,7 @@ import typer
 
 from dnatrace.cli.options import Json, Quiet, print_json, print_table, start
 
+NETWORKS = ("dna", "dna-paper", "tally")
 Model = Annotated[str, typer.Argument(help="A model that ships, or the path of a model file.")]
 
 
@@ -66,6 +67,7 @@ def train(
         "--steps": steps,
         "--tallies": tallies,
     }
+    _check_network(network)
     _refuse(network, of_dna if network == "tally" else of_tally)
     rows = (
         _train_decoder(out, of_tally, seed)
@@ -77,6 +79,13 @@ def train(
     else:
         learned = f"{rows[0]['samples']:,} samples" if "samples" in rows[0] else "runs of its own"
         print_table(f"Trained on {learned}", rows)
+
+
+def _check_network(network: str) -> None:
+    from dnatrace.errors import InputError
+
+    if network not in NETWORKS:
+        raise InputError(f"network '{network}' does not exist; there are {', '.join(NETWORKS)}")
 
 
 def _refuse(network: str, options: dict[str, Any]) -> None:
@@ -111,6 +120,7 @@ def _train_networks(
 
 
 def _train_decoder(out: Path, options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+    from dnatrace.errors import InputError
     from dnatrace.experiments.progress import track
     from dnatrace.neural.model_file import SUFFIX
 
@@ -120,6 +130,8 @@ def _train_decoder(out: Path, options: dict[str, Any], seed: int) -> list[dict[s
     given = {name.removeprefix("--"): v for name, v in options.items() if v is not None}
     settings = {k: given.pop(k) for k in ("steps", "tallies") if k in given}
     order = Order(out=out / f"tally{SUFFIX}", settings=Settings(seed=seed, **settings), **given)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: not a directory")
     out.mkdir(parents=True, exist_ok=True)
     return [train_decoder(order, track=track)]
 
@@ -144,19 +156,20 @@ def certify(
 ) -> None:
     """Print what is proved of a network, layer by layer, computed anew from its weights.
 
-    Exits with 1 when the certificate in the file does not match the weights.
+    Of the decoder of tally, what it reads. Exits with 1 when the certificate in the file of a
+    network does not match the weights.
 
     Example: dnatrace certify dna-paper
     """
     start(quiet)
-    from dnatrace.neural.decoder import decoder_names
+    from dnatrace.neural.decoder import is_decoder
     from dnatrace.neural.model_file import read_model
-    from dnatrace.neural.runtime import model_path
 
-    if model in decoder_names():
-        _certify_decoder(model, as_json)
+    path = _path_of(model)
+    if is_decoder(path):
+        _certify_decoder(model, path, as_json)
         return
-    held = read_model(model_path(model))
+    held = read_model(path)
     proved = held.certificate
     layers: list[dict[str, Any]] = [
         {"layer": x.name, "shape": list(x.shape), "norm": x.norm} for x in proved.layers
@@ -192,11 +205,19 @@ def certify(
         raise typer.Exit(1)
 
 
-def _certify_decoder(name: str, as_json: bool) -> None:
-    """Print what is proved of what a decoder reads; loading it has checked the digest."""
+def _path_of(model: str) -> Path:
+    """Return the file of a network or decoder that ships, or of a path."""
+    from dnatrace.neural.decoder import decoder_names, decoder_path
+    from dnatrace.neural.runtime import model_path
+
+    return decoder_path(model) if model in decoder_names() else model_path(model)
+
+
+def _certify_decoder(name: str, path: Path, as_json: bool) -> None:
+    """Print what is proved of what a decoder reads; a file that does not match is refused."""
     from dnatrace.neural.decoder import SENSITIVITY, load_decoder
 
-    decoder = load_decoder(name)
+    decoder = load_decoder(path)
     alarm = decoder.alarm
     if as_json:
         print_json(
@@ -205,7 +226,6 @@ def _certify_decoder(name: str, as_json: bool) -> None:
                 "alarm": {"low": alarm.low, "high": alarm.high},
                 "sensitivity": SENSITIVITY,
                 "digest": decoder.digest,
-                "certificate_matches": True,
                 "provenance": decoder.provenance,
             }
         )
@@ -214,8 +234,8 @@ def _certify_decoder(name: str, as_json: bool) -> None:
         f"{name}: a decoder. It reads tallies after noise, and public facts; nothing is asked of "
         f"its weights.\nA tally is the sum over contacts of (message - {alarm.low:g}) / "
         f"{alarm.high - alarm.low:g}, cut to 0 … 1: one message moves it by at most "
-        f"{SENSITIVITY:g}, for every history of own tests.\nWeights {decoder.digest}.\n"
-        "The certificate in the file matches."
+        f"{SENSITIVITY:g}, for every history of own tests.\nWeights {decoder.digest}; the "
+        "certificate in the file matches."
     )
 
 
@@ -233,8 +253,11 @@ def export(
     """
     start(quiet)
     from dnatrace.errors import InputError
+    from dnatrace.neural.decoder import is_decoder
     from dnatrace.neural.runtime import load_model
 
+    if is_decoder(_path_of(model)):
+        raise InputError(f"'{model}' is a decoder; only networks of dna can be exported")
     try:
         from dnatrace.neural.export import write_onnx
     except ImportError as error:

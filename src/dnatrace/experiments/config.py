@@ -204,8 +204,7 @@ class RunConfig(_Section):
         their content; of OpenABM-Covid19 and Covasim, the installed build does, if there is one.
         """
         values = self.as_dict()
-        if self.method.name != "tally":
-            del values["method"]["decoder"]  # it has no effect
+        del values["method"]["decoder"]  # its content counts, where it has an effect
         text = json.dumps(values, sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=8)
         if self.simulator.contacts is not None and Path(self.simulator.contacts).is_file():

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from dnatrace import policy
 from dnatrace._version import __version__
-from dnatrace.errors import require_at_least
+from dnatrace.errors import InputError, require_at_least
 from dnatrace.experiments.config import RunConfig, load_config
 from dnatrace.experiments.runs import build_simulator, loop_rules, method_options
-from dnatrace.experiments.workers import thread_settings, usable_cores
+from dnatrace.experiments.workers import deaf_to_interrupts, thread_settings, usable_cores
 from dnatrace.methods.base import Method
 from dnatrace.methods.catalogue import build_method
 from dnatrace.methods.tally import Acquaintance, tallies
@@ -80,8 +80,9 @@ class Order:
     settings: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "runs", "people", "workers"):
+        for name in ("rounds", "runs", "workers"):
             require_at_least(name, getattr(self, name), 1)
+        require_at_least("people", self.people, _OTHERS + _MOST_INFECTED)
         require_at_least("days", self.days, _FIRST_DAY + 2)
 
     def configs(self, number: int) -> list[RunConfig]:
@@ -147,8 +148,9 @@ def _collect(
     jobs = [(config, decoder) for config in order.configs(number)]
     # Fresh processes: forking one that has loaded JAX can hang.
     spawn = get_context("spawn")
-    with thread_settings(1), ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
-        done: Iterable[Cases] = pool.map(_cases_of_job, jobs)
+    with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
+        with deaf_to_interrupts(), thread_settings(1):  # processes start here
+            done: Iterable[Cases] = pool.map(_cases_of_job, jobs)
         if track is not None:
             done = track(done, len(jobs), f"round {number + 1}, runs")
         return list(done)
@@ -156,11 +158,10 @@ def _collect(
 
 def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> Cases:
     config, decoder = job
-    options = method_options(config)
-    method = build_method(config.method.name, options)
+    options, name = method_options(config), config.method.name
     if decoder is not None:
-        method = build_method("tally", replace(options, decoder=decoder))
-    return cases_of(record(config, method), seed=config.seed)
+        options, name = replace(options, decoder=decoder, release=None), "tally"
+    return cases_of(record(config, build_method(name, options)), seed=config.seed)
 
 
 def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
@@ -213,8 +214,10 @@ class Record:
 
 
 def record(config: RunConfig, method: Method) -> Record:
-    """Run the closed loop and return what training needs of it."""
+    """Run the closed loop and return what training needs of it; results must not be delayed."""
     simulator, rules = build_simulator(config), loop_rules(config)
+    if rules.tests.order_delay or rules.tests.result_delay:
+        raise InputError("decoders learn from runs without delays of tests")
     acquaintance = Acquaintance.start(simulator.n_people)
     rows: dict[str, list[NDArray[Any]]] = {
         name: [] for name in ("tallies", "met", "results", "mean_contacts", "seir", "free")
@@ -222,7 +225,7 @@ def record(config: RunConfig, method: Method) -> Record:
     logs = trace(simulator, method, rules, days=config.days, seed=config.seed, with_messages=True)
     with closing(logs):
         for log in logs:
-            acquaintance = acquaintance.after(log.facts.window.counts[-1], log.isolated)
+            acquaintance = acquaintance.after(log.facts.window[-1].counts, log.isolated)
             for name, row in _of_day(log, acquaintance).items():
                 rows[name].append(row)
     everyone = np.arange(simulator.n_people)

@@ -41,6 +41,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "delta": config.privacy.delta,
         "unit": config.privacy.unit.value,
         "per_release_epsilon": spent["per_release_epsilon"],
+        "per_score_epsilon": spent["per_score_epsilon"],
         "per_contact_epsilon": spent["per_contact_epsilon"],
         "per_pair_epsilon": spent["per_pair_epsilon"],
         "nominal_epsilon": spent["nominal_epsilon"],
@@ -87,8 +88,8 @@ def _training(config: RunConfig) -> str | None:
         runs = decoder.provenance.get("runs", {})
         return (
             f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
-            f"{runs.get('count', 0):,} runs of simulated people: training has no privacy cost. It "
-            "reads noisy tallies and public facts alone, so it needs no bound of its own."
+            f"{runs.get('count', 'unknown')} runs of simulated people: training has no privacy "
+            "cost. It reads noisy tallies and public facts alone, so it needs no bound of its own."
         )
     if config.method.name != "dna":
         return None

@@ -74,10 +74,11 @@ def privacy_line(privacy: dict[str, Any]) -> str:
             f"δ = {privacy['delta']:g}; true over person-days: median {true['median']:.3g}, worst "
             f"{true['worst']:.3g}, at most {true['bound']:.3g}."
         )
-    contact, pair = privacy["per_contact_epsilon"], privacy["per_pair_epsilon"]
+    score, contact = privacy["per_score_epsilon"], privacy["per_contact_epsilon"]
+    alone = f", {score:.3g} one score alone" if score > release else ""
     return (
-        f"Privacy: ε = {release:.3g} a release, {contact:.3g} a contact over its life, {pair:.3g} "
-        f"a pair (δ = {privacy['delta']:g}); proved."
+        f"Privacy: ε = {release:.3g} a release{alone}, {contact:.3g} a contact over its life, "
+        f"{privacy['per_pair_epsilon']:.3g} a pair (δ = {privacy['delta']:g}); proved."
     )
 
 

@@ -24,7 +24,8 @@ from dnatrace.privacy.noise import FastNoise, SecureNoise
 
 _MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs a draw
 _SHORTEST_WINDOW = 3  # days: a contact two days before the release
-_BY_CONTACTS = frozenset({"dna"})  # methods whose sensitivity depends on the number of contacts
+# Methods that hear a message from the day of the contact on, or have noise by number of contacts.
+_BY_CONTACTS = frozenset({"dna", "tally"})
 
 
 def audit(
@@ -37,10 +38,10 @@ def audit(
 ) -> AuditResult:
     """Return the empirical lower bound on ε of a configuration's method, beside its claim.
 
-    Two scenes are audited, the victim met two days ago or yesterday; for methods whose sensitivity
-    depends on the number of contacts also a day with others and a contact on the release day. The
-    one that shows most is returned. Each has `draws` of its own and an equal part of the error
-    probability, so that the confidence holds for all together.
+    Two scenes are audited, the victim met two days ago or yesterday; for `dna` and `tally` also
+    days with others and a contact on the release day, which they hear at once. The one that shows
+    most is returned. Each has `draws` of its own and an equal part of the error probability, so
+    that the confidence holds for all together.
     """
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:

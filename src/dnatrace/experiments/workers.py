@@ -102,7 +102,7 @@ class _Team:
         context = get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self.threads), daemon=True)
-        with _deaf_to_interrupts(), thread_settings(self.threads):
+        with deaf_to_interrupts(), thread_settings(self.threads):
             process.start()
         theirs.close()  # so that the worker's death closes the pipe
         self.workers.append(_Worker(process=process, connection=ours))
@@ -230,7 +230,7 @@ def _die_with_parent() -> None:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def deaf_to_interrupts() -> Iterator[None]:
     """Let processes started in the block not hear Ctrl-C: whoever started them ends them.
 
     The resource tracker must run before: a process that starts it (the first that is spawned)

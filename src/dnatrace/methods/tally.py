@@ -25,7 +25,6 @@ from dnatrace.privacy.sensitivity import add_up_day
 
 _PURPOSE = "noise/tally"
 _MEMORY = 20  # days over which contacts are averaged
-_ROUNDING = 1e-9  # relative, as for exposures
 
 Floats = NDArray[np.float64]
 
@@ -80,9 +79,10 @@ class Tally:
     """Noise on the number of alarming contacts; a decoder of these numbers and of public facts.
 
     Guarantee: (ε, δ)-private for the unit of the target, for every history of own tests: a tally
-    has sensitivity 1, and scores are computed from noisy tallies and public facts alone. A message
-    is in as many tallies as the window has days, each with noise of its own, which is what units
-    longer than a release are calibrated by.
+    has sensitivity 1, and scores are computed from noisy tallies and public facts alone. A release
+    is one noisy tally. A message is in as many of them as the window has days, each with noise of
+    its own, which is what units longer than a release are calibrated by; and a score reads that
+    many, so that one score alone can cost what a contact costs over its life.
     Edge cases: people who met nobody in the window have tally 0 and no noise. A window longer than
     the decoder's is refused.
 
@@ -122,6 +122,7 @@ class Tally:
             lifetime=lifetime,
             noise=self.noise,
             purpose=_PURPOSE,
+            reads=self.window_days,
         )
 
     def start(self, n_people: int) -> Heard:
@@ -134,7 +135,7 @@ class Tally:
         today = mechanism.protect(self.statistic(facts), day=facts.day)
         heard = Heard(
             tallies=(today, *state.tallies)[: self.window_days],
-            acquaintance=state.acquaintance.after(facts.window.counts[-1], facts.isolated),
+            acquaintance=state.acquaintance.after(facts.window[-1].counts, facts.isolated),
         )
         public = PublicFacts(
             outcomes=facts.outcomes,
@@ -156,7 +157,7 @@ class Tally:
         some = facts.window.counts.any(axis=0)
         return Bounded(
             values=tallies(facts, messages, self.decoder.alarm),
-            sensitivity=np.where(some, SENSITIVITY * (1.0 + _ROUNDING), 0.0),
+            sensitivity=np.where(some, SENSITIVITY, 0.0),
         )
 
 

@@ -38,7 +38,8 @@ N_COMMON = 3
 N_INPUTS = 3 * WINDOW + 1 + AGE_GROUPS + N_COMMON
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
 _SPREAD = 4.0  # of tallies between people, about
-_LEAST_NOISE, _MOST_NOISE = 0.05, 200.0  # beyond these nothing was trained
+_STEPS = 2.0**20  # of an alarm
+LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
 _LEAST_ERROR = 1e-3
 _UNKNOWN_GROUP = 255
 
@@ -49,6 +50,9 @@ Weights = Mapping[str, Floats]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
     """How much a message alarms: 0 up to `low`, 1 from `high` on, straight between.
+
+    Alarms are rounded to a multiple of 2⁻²⁰, so that sums of them are exact in float64 and one
+    message moves a sum by at most 1, not by a rounding error more.
 
     Attributes:
         low: messages up to this are background.
@@ -65,7 +69,7 @@ class Alarm:
     def __call__(self, messages: NDArray[Any]) -> NDArray[np.float64]:
         """Return the alarm of every message, in [0, 1] whatever the message."""
         scaled = (messages.astype(np.float64) - self.low) / (self.high - self.low)
-        return np.clip(scaled, 0.0, 1.0)
+        return np.rint(np.clip(scaled, 0.0, 1.0) * _STEPS) / _STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,7 +111,7 @@ def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
 
 def common_inputs(noise: Any, errors: TestErrors) -> Floats:
     """Return the inputs that are the same for everybody: float32 [..., 3]."""
-    noise = np.clip(np.asarray(noise, dtype=np.float64), _LEAST_NOISE, _MOST_NOISE)
+    noise = np.clip(np.asarray(noise, dtype=np.float64), LEAST_NOISE, MOST_NOISE)
     rates = np.log(
         np.array([errors.false_positive_rate, errors.false_negative_rate]) + _LEAST_ERROR
     )
@@ -161,7 +165,7 @@ class Decoder:
     def scores(
         self, tallies: NDArray[np.float64], noise: float, facts: PublicFacts
     ) -> NDArray[np.float64]:
-        """Return log odds of being infected, up to a constant of the day: float64 [people].
+        """Return what puts people in order, a log odds up to a constant of the day: [people].
 
         Cost: about 2,000 multiplications a person (few days have a test, so most inputs are 0).
 
@@ -243,6 +247,11 @@ def decoder_path(decoder: str | Path) -> Path:
     return path
 
 
+def is_decoder(path: Path) -> bool:
+    """Return whether a file says that it is a decoder; it need not be a good one."""
+    return "decoder" in unpack(path)[0]
+
+
 def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
     """Return a decoder that ships with the package, or one from a file.
 
@@ -260,11 +269,14 @@ def _load(name: str, path: Path, changed: int, size: int) -> Decoder:
     about = metadata.get("decoder")
     if not isinstance(about, dict) or set(about) != {"low", "high"}:
         raise InputError(f"{path}: not a decoder")
+    provenance = metadata.get("provenance")
+    if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
+        raise InputError(f"{path}: not a decoder: a provenance that is no table")
+    for array in arrays.values():
+        array.flags.writeable = False  # what is cached stays what was checked
     try:
         alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
-        decoder = Decoder(
-            name=name, alarm=alarm, weights=arrays, provenance=metadata.get("provenance", {})
-        )
+        decoder = Decoder(name=name, alarm=alarm, weights=arrays, provenance=provenance)
     except (InputError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not a decoder: {error}") from None
     if metadata.get("certificate") != {"sensitivity": SENSITIVITY, "digest": decoder.digest}:

@@ -16,9 +16,17 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_at_least
 from dnatrace.neural.architecture import WINDOW
-from dnatrace.neural.decoder import N_COMMON, N_INPUTS, common_inputs, scaled_tallies, shapes
+from dnatrace.neural.decoder import (
+    LEAST_NOISE,
+    MOST_NOISE,
+    N_COMMON,
+    N_INPUTS,
+    common_inputs,
+    scaled_tallies,
+    shapes,
+)
 from dnatrace.rng import Stream
 from dnatrace.seir import TestErrors
 
@@ -49,12 +57,16 @@ class Settings:
     rate: float = 3e-3
     weight_decay: float = 1e-4
     width: int = 32
-    least_noise: float = 0.1
-    most_noise: float = 100.0
+    least_noise: float = LEAST_NOISE
+    most_noise: float = MOST_NOISE
     tallies: int = WINDOW
     seed: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("steps", "infected", "others", "width"):
+            require_at_least(name, getattr(self, name), 1)
+        if not 0.0 < self.least_noise <= self.most_noise < np.inf:
+            raise InputError("noise must go from a positive least to a finite most")
         if not 0 <= self.tallies <= WINDOW:
             raise InputError(f"tallies: a decoder reads from 0 to {WINDOW}, not {self.tallies}")
 

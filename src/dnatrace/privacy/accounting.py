@@ -5,7 +5,9 @@ events compose exactly, μ² = Σ μᵢ² (Dong, Roth and Su 2022), also when la
 chosen by looking at earlier ones as long as a bound on the sum is fixed beforehand (a privacy
 filter: Smith and Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy").
 
-Costs are stated for three units. A *release* is one day's score of one person. A *contact* is one
+Costs are stated for three units. A *release* is one day's noise on what one person's score is made
+of: what that day adds to everything made before. A score that reads earlier releases again may tell
+as much as all of them; `Ledger.score_epsilon` says how much one score alone can. A *contact* is one
 contact on one day, over all releases its message reaches, whatever values the message takes. A
 *pair* is the same two people meeting once a day on `PAIR_DAYS` consecutive days.
 """
@@ -105,7 +107,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicEvent(Event):
-    """The scores depend on public facts alone: nothing is spent."""
+    """Nothing is spent: scores depend on public facts and on what earlier releases paid for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,8 @@ class GaussianEvent(Event):
         spent: the largest μ any contact has spent so far, as realised; None when not followed.
         same_for_all: whether everybody a person met gets the same noise about them, so that pooling
             scores does not wear it down.
+        reads: from how many releases with the same message, this one among them, the score of the
+            day is computed.
     """
 
     mechanism: str
@@ -133,6 +137,7 @@ class GaussianEvent(Event):
     budget: float | None = None
     spent: float | None = None
     same_for_all: bool = False
+    reads: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +202,20 @@ class Ledger:
         """Return ε of a unit at δ; infinite when unbounded."""
         return epsilon_of_mu(self.mu(unit), delta)
 
+    def score_epsilon(self, delta: float) -> float:
+        """Return ε of a single score, for somebody who sees no other; infinite when unbounded.
+
+        More than a release costs when scores are computed from several releases with the same
+        message, and never more than a contact costs over its life.
+        """
+        mus = {e.day: e.mu for e in self._events if isinstance(e, GaussianEvent)}
+        alone = [
+            math.hypot(*(mus.get(day, 0.0) for day in range(e.day - e.reads + 1, e.day + 1)))
+            for e in self._events
+            if isinstance(e, GaussianEvent) and e.reads > 1
+        ]
+        return epsilon_of_mu(max([self.mu(Unit.RELEASE), *alone]), delta)
+
     def nominal_epsilon(self, delta: float) -> float:
         """Return the ε per release that the noise was made for, whether or not it holds."""
         mus = [e.mu for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
@@ -232,6 +251,7 @@ class Ledger:
             "delta": delta,
             "nominal_epsilon": _finite(self.nominal_epsilon(delta)),
             "per_release_epsilon": _finite(self.epsilon(Unit.RELEASE, delta)),
+            "per_score_epsilon": _finite(self.score_epsilon(delta)),
             "per_contact_epsilon": _finite(self.epsilon(Unit.CONTACT, delta)),
             "per_pair_epsilon": _finite(self.epsilon(Unit.PAIR, delta)),
             "true_epsilon": true,

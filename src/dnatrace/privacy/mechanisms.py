@@ -56,6 +56,7 @@ class GaussianMechanism:
         purpose: name of the noise's random stream.
         budget: μ of a contact's life when a filter enforces it.
         same_for_all: whether all receivers of a message get the same noise.
+        reads: from how many releases with the same message a score is computed.
     """
 
     name: str
@@ -65,6 +66,7 @@ class GaussianMechanism:
     purpose: str
     budget: float | None = None
     same_for_all: bool = False
+    reads: int = 1
 
     def __post_init__(self) -> None:
         if not self.multiplier > 0.0:
@@ -82,6 +84,7 @@ class GaussianMechanism:
             budget=self.budget,
             spent=spent,
             same_for_all=self.same_for_all,
+            reads=self.reads,
         )
 
     def protect(

@@ -122,6 +122,13 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             f"contact over all releases it reaches; {pair} for a pair that meets once a day on "
             f"{PAIR_DAYS} days."
         )
+    reads = max((e.reads for e in ledger.events if isinstance(e, GaussianEvent)), default=1)
+    if reads > 1:
+        lines.append(
+            f"A score is computed from the last {reads} releases, so one score alone, seen by "
+            f"somebody who sees no other, is ε = {_number(ledger.score_epsilon(delta))} at "
+            f"δ = {delta:g}. All of them together are what a contact costs."
+        )
     true = ledger.true_epsilon(delta)
     if true is not None:
         lines.append(
