@@ -160,7 +160,7 @@ def test_training_sees_what_the_method_hears(short_run):
     seen = []
 
     class Watching:
-        alarm = rounds.ALARM
+        alarm, reads = rounds.ALARM, 14
 
         def scores(self, noisy, noise, facts):
             seen.append((noisy[0], facts.outcomes[-1].copy(), facts.mean_contacts))

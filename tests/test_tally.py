@@ -249,13 +249,15 @@ def test_units_are_calibrated_by_the_tallies_that_a_message_is_in():
 
 def test_one_score_alone_costs_what_it_reads():
     """A release is one tally; the ledger also says what a score that reads fourteen can tell."""
-    ledger = Ledger()
+    ledger, mechanism = Ledger(), method(averaging_decoder()).mechanism
+    assert mechanism.reads == load_decoder().reads == 14
+    assert method(straight_decoder()).mechanism.reads == 1
     for day in range(3):
-        ledger.record(method().mechanism.event(day, noised=True))
+        ledger.record(mechanism.event(day, noised=True))
     assert ledger.epsilon(Unit.RELEASE, 1e-3) == pytest.approx(1.0, rel=1e-6)
     assert ledger.score_epsilon(1e-3) == pytest.approx(epsilon_of_mu(np.sqrt(3) * ONE.mu, 1e-3))
     for day in range(3, 40):
-        ledger.record(method().mechanism.event(day, noised=True))
+        ledger.record(mechanism.event(day, noised=True))
     contact = ledger.epsilon(Unit.CONTACT, 1e-3)
     assert contact == pytest.approx(5.02, abs=0.01)
     assert ledger.score_epsilon(1e-3) == pytest.approx(contact)
@@ -267,7 +269,7 @@ def test_the_decoder_sees_the_last_fourteen_tallies_newest_first():
     seen = []
 
     class Watching:
-        alarm = ALARM
+        alarm, reads = ALARM, 14
 
         def scores(self, noisy, noise, facts):
             seen.append((noisy, noise))

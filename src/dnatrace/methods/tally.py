@@ -81,7 +81,7 @@ class Tally:
     Guarantee: (ε, δ)-private for the unit of the target, for every history of own tests: a tally
     has sensitivity 1, and scores are computed from noisy tallies and public facts alone. A release
     is one noisy tally. A message is in as many of them as the window has days, each with noise of
-    its own, which is what units longer than a release are calibrated by; and a score reads that
+    its own, which is what units longer than a release are calibrated by; and a score may read that
     many, so that one score alone can cost what a contact costs over its life.
     Edge cases: people who met nobody in the window have tally 0 and no noise. A window longer than
     the decoder's is refused.
@@ -122,7 +122,7 @@ class Tally:
             lifetime=lifetime,
             noise=self.noise,
             purpose=_PURPOSE,
-            reads=self.window_days,
+            reads=min(self.window_days, self.decoder.reads),
         )
 
     def start(self, n_people: int) -> Heard:

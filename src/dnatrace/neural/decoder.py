@@ -162,6 +162,12 @@ class Decoder:
         _check_weights(self.weights)
         object.__setattr__(self, "digest", _digest(self.alarm, self.weights))
 
+    @property
+    def reads(self) -> int:
+        """How many of the newest tallies have any weight, at least 1."""
+        heard = np.flatnonzero(self.weights["0.weight"][:WINDOW].any(axis=1))
+        return int(heard[-1]) + 1 if heard.size else 1
+
     def scores(
         self, tallies: NDArray[np.float64], noise: float, facts: PublicFacts
     ) -> NDArray[np.float64]:
