@@ -108,11 +108,6 @@ class Tally:
         return Needs.MESSAGES
 
     @property
-    def sound(self) -> bool:
-        """Whether the release is proved with own tests."""
-        return True
-
-    @property
     def mechanism(self) -> GaussianMechanism:
         """The noise of one release."""
         lifetime = Lifetime(shares=(1.0,) * self.window_days, joint=True)

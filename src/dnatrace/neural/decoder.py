@@ -18,7 +18,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,12 @@ from dnatrace.errors import InputError
 from dnatrace.files import replacing
 from dnatrace.neural import _decoder_kernels as kernels
 from dnatrace.neural.architecture import AGE_GROUPS, WINDOW
-from dnatrace.neural.model_file import SUFFIX, pack, unpack
+from dnatrace.neural.model_file import pack, shipped_names, shipped_or_given, unpack
 from dnatrace.records import NOT_TESTED
 from dnatrace.seir import TestErrors
 
 DEFAULT_DECODER = "tally"
+_SHIPPED = "dnatrace.decoders"
 N_COMMON = 3
 N_INPUTS = 3 * WINDOW + 1 + AGE_GROUPS + N_COMMON
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
@@ -237,20 +237,12 @@ def write_decoder(path: Path, decoder: Decoder) -> None:
 
 def decoder_names() -> list[str]:
     """Return the names of the decoders that ship with the package."""
-    files = resources.files("dnatrace.decoders").iterdir()
-    return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
+    return shipped_names(_SHIPPED)
 
 
 def decoder_path(decoder: str | Path) -> Path:
     """Return the file of a shipped decoder, or of a path."""
-    shipped = Path(str(resources.files("dnatrace.decoders"))) / f"{decoder}{SUFFIX}"
-    if isinstance(decoder, str) and Path(decoder).name == decoder and shipped.is_file():
-        return shipped
-    path = Path(decoder)
-    if not path.exists():
-        names = ", ".join(decoder_names()) or "none"
-        raise InputError(f"decoder '{decoder}': no such file, and none that ships ({names})")
-    return path
+    return shipped_or_given(decoder, _SHIPPED, "decoder")
 
 
 def is_decoder(path: Path) -> bool:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import struct
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,24 @@ def _check_trained(architecture: Architecture, trained: Any, weights: Any) -> No
         raise InputError("weights before projection that are not on the path of messages")
     if any(w.shape != weights[k].shape or not np.isfinite(w).all() for k, w in trained.items()):
         raise InputError("weights before projection of a wrong shape")
+
+
+def shipped_names(package: str) -> list[str]:
+    """Return the names of the files that ship in a package, without their suffix."""
+    files = resources.files(package).iterdir()
+    return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
+
+
+def shipped_or_given(name: str | Path, package: str, noun: str) -> Path:
+    """Return the file of that name that ships in a package, or the path that was given."""
+    shipped = Path(str(resources.files(package))) / f"{name}{SUFFIX}"
+    if isinstance(name, str) and Path(name).name == name and shipped.is_file():
+        return shipped
+    path = Path(name)
+    if not path.exists():
+        names = ", ".join(shipped_names(package)) or "none"
+        raise InputError(f"{noun} '{name}': no such file, and none that ships ({names})")
+    return path
 
 
 def pack(metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> bytes:

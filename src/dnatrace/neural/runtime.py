@@ -9,7 +9,6 @@ There is no dropout and no other randomness: the same window always gives the sa
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,12 @@ from dnatrace.neural.architecture import (
     levels_up_to,
 )
 from dnatrace.neural.certificate import Certificate, certify
-from dnatrace.neural.model_file import SUFFIX, ModelFile, read_model
+from dnatrace.neural.model_file import ModelFile, read_model, shipped_names, shipped_or_given
 from dnatrace.neural.samples import Samples, quantise
 from dnatrace.records import NOT_TESTED, ContactWindow
 
 DEFAULT_MODEL = "dna"
+_SHIPPED = "dnatrace.models"
 _UNKNOWN_GROUP = 255
 
 Floats = NDArray[np.float64]
@@ -326,20 +326,12 @@ def _maxmin(values: Floats) -> Floats:
 
 def model_names() -> list[str]:
     """Return the names of the models that ship with the package."""
-    files = resources.files("dnatrace.models").iterdir()
-    return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
+    return shipped_names(_SHIPPED)
 
 
 def model_path(model: str | Path) -> Path:
     """Return the file of a shipped model, or of a path."""
-    shipped = Path(str(resources.files("dnatrace.models"))) / f"{model}{SUFFIX}"
-    if isinstance(model, str) and Path(model).name == model and shipped.is_file():
-        return shipped
-    path = Path(model)
-    if not path.exists():
-        names = ", ".join(model_names()) or "none"
-        raise InputError(f"model '{model}': no such file, and none that ships ({names})")
-    return path
+    return shipped_or_given(model, _SHIPPED, "model")
 
 
 def load_model(model: str | Path = DEFAULT_MODEL) -> Model:
