@@ -1,0 +1,102 @@
+"""Golden runs: the same bits as before, for every method and release, on one thread and on two.
+
+A digest covers the whole daily table, the table of groups and the summary without what names the
+code or the run. After a change that is meant to change numbers: `python -m tests.test_golden`, and
+say so in the changelog under Results.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numba
+import pytest
+
+import dnatrace as dt
+from dnatrace.methods.catalogue import CATALOGUE
+
+FILE = Path(__file__).parent / "golden.json"
+SMALL = {"people": 400, "days": 24, "seed": 5, "initially_infected": 12}
+UNNAMED = ("version", "config_digest")  # of the summary: they name code and run, not results
+# Columns and keys that have another name now than when the digests were made.
+RENAMED: dict[str, str] = {}
+
+VARIANTS = {
+    "fn, P(I)": {"method": "fn", "score": "infected"},
+    "dpfn-s, linear, per contact": {"method": "dpfn-s", "unit": "contact"},
+    "dpfn-s, linear, per pair, P(I)": {"method": "dpfn-s", "unit": "pair", "score": "infected"},
+    "dpfn, frozen, per pair": {"method": "dpfn", "unit": "pair"},
+    "dpfn-s, without shrinkage": {"method": {"name": "dpfn-s", "rho": 0.0}},
+    "tally, per contact": {"method": "tally", "unit": "contact", "epsilon": 0.3},
+    "dna, the paper's network": {
+        "method": {"name": "dna", "model": "dna-paper", "release": "as_published"},
+        "score": "infected",
+        "gamma": 0.7,
+    },
+    "tally, delays, dropout, adoption": {
+        "method": "tally",
+        "tests": {"order_delay": 1, "result_delay": 2, "capacity": 0.2},
+        "isolation": {"dropout": 0.1, "adherence": 0.7, "adherence_unit": "event"},
+        "app": {"adoption": [0.5, 1, 1, 1, 1, 1, 1, 0.7, 0.2]},
+    },
+    "fn, household kept, adherence by person, short window": {
+        "method": "fn",
+        "isolation": {"keeps_household": True, "adherence": 0.6, "days": 5},
+        "seir": {"window": 6, "rounds": 2, "p1": 0.05},
+    },
+    "replay": {"method": "dpfn-s", "simulator": "replay"},
+}
+CASES = {
+    ", ".join((name, release)) if release else name: {"method": name}
+    | ({"release": str(release)} if release else {})
+    for name, entry in CATALOGUE.items()
+    for release in entry.releases or (None,)
+} | VARIANTS
+
+
+def contact_list(path):
+    rows = [
+        f"{a},{b},{day}" for day in range(9) for a in range(200) for b in ((a * 7 + day) % 200,)
+    ]
+    rows = [row for row in rows if len({*row.split(",")[:2]}) == 2]
+    path.write_text("sender,receiver,day\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def digest_of(settings, folder):
+    settings = SMALL | settings
+    if settings.get("simulator") == "replay":
+        contacts = str(contact_list(folder / "contacts.csv"))
+        settings |= {"simulator": {"name": "replay", "contacts": contacts}, "people": 200}
+    result = dt.run(dt.RunConfig(**settings))
+    values = {
+        "daily": result.daily.to_pydict(),
+        "groups": result.groups.to_pydict(),
+        "summary": {k: v for k, v in result.summary.items() if k not in UNNAMED},
+    }
+    values = {
+        part: {RENAMED.get(key, key): value for key, value in named.items()}
+        for part, named in values.items()
+    }
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def test_every_method_and_release_has_its_golden_run():
+    assert set(json.loads(FILE.read_text())) == set(CASES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden_run(case, tmp_path, threads):
+    golden = json.loads(FILE.read_text())[case]
+    for n in {1, min(2, numba.config.NUMBA_NUM_THREADS)}:
+        threads(n)
+        assert digest_of(CASES[case], tmp_path) == golden, f"{n} threads"
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch:
+        found = {case: digest_of(settings, Path(scratch)) for case, settings in CASES.items()}
+    FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
