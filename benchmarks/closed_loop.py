@@ -14,8 +14,8 @@ from typing import Any
 import numba
 
 from benchmarks.measure import in_own_process, peak_gigabytes, print_table
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import build_simulator, run
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import build_simulator, run
 
 DAYS = 100
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import in_own_process, peak_gigabytes, print_table, seconds
-from dnatrace.experiments import training_data
-from dnatrace.neural.dataset import fn_scores, read_info, read_samples
-from dnatrace.neural.samples import N_LEVELS
+from dnatrace.networks.samples import N_LEVELS
+from dnatrace.training import generate as training_data
+from dnatrace.training.dataset import fn_scores, read_info, read_samples
 
 DAYS = 100
 SEEDS = {"train": (7001,), "validation": (7002,), "test": (7003,)}

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import print_table
-from dnatrace.experiments import store
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.workers import attempt, run_locally
+from dnatrace.runs import store
+from dnatrace.runs.config import RunConfig
+from dnatrace.sweeps.workers import attempt, run_locally
 
 
 def measure(configs: list[RunConfig], workers: int) -> float:

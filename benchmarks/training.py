@@ -17,12 +17,13 @@ import numba
 import numpy as np
 
 from benchmarks.measure import print_table
-from dnatrace.experiments.model_training import RECIPES
-from dnatrace.neural import deepset, training
-from dnatrace.neural.architecture import WINDOW, Architecture, Variant
-from dnatrace.neural.runtime import public_facts
-from dnatrace.neural.samples import Samples, message_levels, quantise
+from dnatrace.networks.architecture import WINDOW, Architecture, Variant
+from dnatrace.networks.runtime import public_facts
+from dnatrace.networks.samples import Samples, message_levels, quantise
 from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.training import deepset
+from dnatrace.training import network as training
+from dnatrace.training.recipes import RECIPES
 
 BASE = 20_000
 PLAIN_BATCH = 256

@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from dnatrace.experiments import sweep as sweeps
-from dnatrace.experiments import workers as engine
+from dnatrace.sweeps import sweep as sweeps
+from dnatrace.sweeps import workers as engine
 
 
 def in_process(configs, *, workers=None, cluster=None, done=lambda _: False):

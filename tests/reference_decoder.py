@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dnatrace.neural.decoder import N_INPUTS, Alarm, Decoder, shapes
+from dnatrace.networks.decoder import N_INPUTS, Alarm, Decoder, shapes
 
 ALARM = Alarm(low=0.02, high=0.1)
 

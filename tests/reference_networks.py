@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from dnatrace.neural.architecture import N_FACTS, WINDOW, Architecture, Kind, levels_up_to
-from dnatrace.neural.certificate import certify, project
-from dnatrace.neural.runtime import Model
-from dnatrace.neural.samples import Samples, message_levels, quantise
+from dnatrace.networks.architecture import N_FACTS, WINDOW, Architecture, Kind, levels_up_to
+from dnatrace.networks.certificate import certify, project
+from dnatrace.networks.runtime import Model
+from dnatrace.networks.samples import Samples, message_levels, quantise
 
 GRID = message_levels(32)
 

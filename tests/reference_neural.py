@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from dnatrace.neural.architecture import Architecture, levels_up_to
-from dnatrace.neural.model_file import write_model
-from dnatrace.neural.samples import WINDOW_DAYS, message_levels
+from dnatrace.networks.architecture import Architecture, levels_up_to
+from dnatrace.networks.model_file import write_model
+from dnatrace.networks.samples import WINDOW_DAYS, message_levels
 from tests import reference
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numba
 
-from dnatrace.experiments import store
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import run
+from dnatrace.runs import store
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import run
 
 SEEDS = (1, 2, 3)
 DAYS = 20

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from dnatrace.experiments import store
+from dnatrace.runs import store
 
 LONGEST_WAIT = 120.0  # seconds; only a sweep that does not go on takes so long
 

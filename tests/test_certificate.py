@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from dnatrace.cli import app
 from dnatrace.errors import InputError
-from dnatrace.neural.certificate import MARGIN, certify, project, spectral_norm, weight_digest
-from dnatrace.neural.model_file import read_model, write_model
-from dnatrace.neural.runtime import load_model, model_names, model_path
+from dnatrace.networks.certificate import MARGIN, certify, project, spectral_norm, weight_digest
+from dnatrace.networks.model_file import read_model, write_model
+from dnatrace.networks.runtime import load_model, model_names, model_path
 
 from . import reference_networks as reference
 from .reference_networks import GRID, random_model, random_weights, samples_of, small

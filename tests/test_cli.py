@@ -158,12 +158,6 @@ def test_run_replays_a_contact_list(files):
     assert "isolation.keeps_household" in household.stderr
 
 
-def test_run_records(tmp_path):
-    done = run(*QUICK, "--record", "recording", "-q", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert len(list((tmp_path / "recording").iterdir())) == 6
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -175,7 +169,6 @@ def test_run_records(tmp_path):
         (["--config", "none.toml"], "none.toml: no such file"),
         (["--simulator", "replay"], "simulator.contacts: replay needs"),
         (["--out", "contacts.csv"], "contacts.csv: cannot be written"),
-        (["--record", "."], "is not a new or empty directory"),
     ],
 )
 def test_bad_runs_are_one_line_and_exit_2(files, arguments, message):

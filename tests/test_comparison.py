@@ -4,11 +4,11 @@ from scipy import stats
 
 import dnatrace as dt
 from dnatrace.errors import InputError
-from dnatrace.experiments import comparison as comparisons
-from dnatrace.experiments import sweep as sweeps
-from dnatrace.experiments.comparison import Comparison, Spread, compare
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import run
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import run
+from dnatrace.sweeps import study as comparisons
+from dnatrace.sweeps import sweep as sweeps
+from dnatrace.sweeps.study import Comparison, Spread, compare
 from tests.forked_sweeps import in_process
 
 SMALL = {"people": 300, "days": 8, "initially_infected": 9}

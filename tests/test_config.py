@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.experiments.config import RunConfig, all_keys, load_config, preset_names
+from dnatrace.runs.config import RunConfig, all_keys, load_config, preset_names
 from dnatrace.simulators import covasim, openabm
 
 

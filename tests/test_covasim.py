@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import build_simulator, loop_rules, method_options, run
 from dnatrace.methods.catalogue import build_method
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import build_simulator, loop_rules, method_options, run
 from dnatrace.simulators import covasim
 from dnatrace.simulators.base import SEIR_OF_COURSE, ContactKind, CourseState
 from dnatrace.simulators.covasim import Covasim

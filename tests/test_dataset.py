@@ -5,15 +5,26 @@ import json
 import numba
 import numpy as np
 import pytest
+from dnatrace.recordings import Recorder, read_recording
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dnatrace as dt
 from dnatrace.errors import InputError
-from dnatrace.experiments import training_data
-from dnatrace.experiments.runs import run
 from dnatrace.inference import factorised_neighbours as fn
-from dnatrace.neural.dataset import (
+from dnatrace.networks.samples import (
+    GRID_ANCHORS,
+    WINDOW_DAYS,
+    collect,
+    concatenate,
+    quantise,
+)
+from dnatrace.records import DayContacts
+from dnatrace.rng import Stream
+from dnatrace.runs.run import run
+from dnatrace.simulators.base import N_STATES, SEIR_OF_COURSE
+from dnatrace.training import generate as training_data
+from dnatrace.training.dataset import (
     SPLITS,
     DatasetWriter,
     fn_scores,
@@ -21,17 +32,6 @@ from dnatrace.neural.dataset import (
     read_info,
     read_samples,
 )
-from dnatrace.neural.samples import (
-    GRID_ANCHORS,
-    WINDOW_DAYS,
-    collect,
-    concatenate,
-    quantise,
-)
-from dnatrace.recordings import Recorder, read_recording
-from dnatrace.records import DayContacts
-from dnatrace.rng import Stream
-from dnatrace.simulators.base import N_STATES, SEIR_OF_COURSE
 from tests import reference_neural
 from tests.strategies import errors_of_tests, seir_parameters, usual_shares
 
@@ -289,7 +289,7 @@ def write(directory, samples):
 
 
 def test_stored_samples_come_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("dnatrace.neural.dataset.SHARD_ROWS", 3)
+    monkeypatch.setattr("dnatrace.training.dataset.SHARD_ROWS", 3)
     rng = np.random.default_rng(7)
     contacts = np.column_stack(
         [rng.integers(0, 5, 90), rng.integers(5, 10, 90), rng.integers(0, 14, 90)]

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.experiments import decoder_rounds as rounds
-from dnatrace.experiments.config import load_config
-from dnatrace.experiments.runs import method_options
 from dnatrace.methods.catalogue import build_method
 from dnatrace.methods.tally import Tally
-from dnatrace.neural import decoder_training as training
-from dnatrace.neural.decoder import Decoder, PublicFacts, load_decoder
-from dnatrace.neural.decoder_training import Cases, Settings
+from dnatrace.networks.decoder import Decoder, PublicFacts, load_decoder
 from dnatrace.privacy.accounting import Target
+from dnatrace.runs.config import load_config
+from dnatrace.runs.run import method_options
 from dnatrace.seir import TestErrors
+from dnatrace.training import decoder as training
+from dnatrace.training import decoder_rounds as rounds
+from dnatrace.training.decoder import Cases, Settings
 
 from .reference_privacy import SilentNoise
 

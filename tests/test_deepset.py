@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dnatrace.neural import deepset
-from dnatrace.neural.architecture import N_FACTS, WINDOW, Architecture
-from dnatrace.neural.certificate import certify, project, spectral_norm
-from dnatrace.neural.runtime import Model, PublicView, load_model, public_facts
-from dnatrace.neural.samples import message_levels
+from dnatrace.networks.architecture import N_FACTS, WINDOW, Architecture
+from dnatrace.networks.certificate import certify, project, spectral_norm
+from dnatrace.networks.runtime import Model, PublicView, load_model, public_facts
+from dnatrace.networks.samples import message_levels
 from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.training import deepset
 
 from . import reference_networks as reference
 from .reference_networks import GRID, random_model, samples_of, small

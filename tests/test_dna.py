@@ -9,9 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
-from dnatrace.experiments import privacy_checks
-from dnatrace.experiments.config import RunConfig, load_config
-from dnatrace.experiments.runs import run
 from dnatrace.methods.base import DayFacts, Needs, Score
 from dnatrace.methods.catalogue import build_method
 from dnatrace.methods.dna import Dna, _warn_of_another_score
@@ -29,6 +26,9 @@ from dnatrace.privacy.accounting import (
 from dnatrace.privacy.audit import audit
 from dnatrace.privacy.noise import FastNoise
 from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.runs import audits as privacy_checks
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.run import run
 from dnatrace.seir import SeirParameters
 
 from . import reference_privacy
@@ -333,7 +333,7 @@ def test_a_run_uses_the_model_that_ships():
 
 
 def options_of(config):
-    from dnatrace.experiments.runs import method_options
+    from dnatrace.runs.run import method_options
 
     return method_options(config)
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
-from dnatrace.experiments import auc_table, training_data
-from dnatrace.neural import evaluation
-from dnatrace.neural.runtime import load_model
+from dnatrace.networks.runtime import load_model
 from dnatrace.privacy.gaussian import gaussian_sigma
 from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.training import auc_table, evaluation
+from dnatrace.training import generate as training_data
 from tests import reference, reference_neural
 
 KINDS, VARIANTS = ("tight", "paper"), ("combined", "alone", "public")

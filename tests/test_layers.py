@@ -12,14 +12,17 @@ SOURCE = Path(dnatrace.__file__).parent
 # Every room may import the rooms below it; rooms on one floor do not know each other.
 FLOORS = [
     {"errors", "_version"},
-    {"files", "tables", "_csr", "facts"},
+    {"files", "tables", "_csr", "reference_data"},
     {"records", "rng", "seir"},
-    {"recordings"},
-    {"simulators", "inference", "neural", "privacy"},
+    {"simulators", "inference", "networks"},
+    {"privacy"},
     {"methods"},
     {"policy"},
     {"tracing"},
-    {"experiments"},
+    {"runs"},
+    {"sweeps"},
+    {"report", "training"},
+    {"paper"},
     {"cli"},
     {"__main__"},
 ]

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnatrace.experiments import metrics
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import run
+from dnatrace.runs import metrics
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import run
 
 from . import reference
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.experiments import health
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import run
+from dnatrace.runs import health
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import run
 from dnatrace.simulators import _openabm_model, openabm
 from dnatrace.simulators.base import ContactKind, CourseState
 from dnatrace.simulators.openabm import OpenABM

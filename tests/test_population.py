@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dnatrace import facts
+from dnatrace import reference_data
 from dnatrace.errors import InputError
 from dnatrace.rng import Stream
 from dnatrace.simulators import _network_kernels
@@ -189,7 +189,9 @@ def test_hermit_is_added_and_nothing_else(city_sized):
 
 
 def test_defaults_are_the_published_parameters():
-    published = {row["name"]: float(row["value"]) for row in facts.read_table("parameters.csv")}
+    published = {
+        row["name"]: float(row["value"]) for row in reference_data.read_table("parameters.csv")
+    }
 
     def by_age(name):
         return tuple(v for k, v in published.items() if k.startswith(f"{name}_"))

@@ -7,9 +7,9 @@ import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
-from dnatrace.experiments import store
-from dnatrace.experiments.runs import run
 from dnatrace.methods.ranker import RankedByOthers
+from dnatrace.runs import store
+from dnatrace.runs.run import run
 
 CONFIG = dt.RunConfig(people=400, days=20, initially_infected=20, seed=2)
 

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.experiments.comparison import Spread
-from dnatrace.experiments.report import measures, page, write_report
-from dnatrace.experiments.report.grouping import group_runs
-from dnatrace.experiments.report.quantities import BY_KEY, DAILY
-from dnatrace.experiments.report.reading import read_runs
+from dnatrace.report import measures, page, write_report
+from dnatrace.report.grouping import group_runs
+from dnatrace.report.quantities import BY_KEY, DAILY
+from dnatrace.report.reading import read_runs
+from dnatrace.sweeps.study import Spread
 from tests.report_store import DAYS, SEEDS, SETTINGS, copy_run
 
 ROOT = Path(__file__).parents[1]
@@ -149,7 +149,7 @@ def test_changes_are_paired_by_seed(groups):
 
 
 def _names(groups):
-    from dnatrace.experiments.report.grouping import Names
+    from dnatrace.report.grouping import Names
 
     return Names([group.runs[0] for group in groups.values()])
 
@@ -266,11 +266,11 @@ def test_parameters_agree_with_the_documentation():
         row[0].strip(" `"): (row[2].strip().replace("`", ""), row[3].strip().replace("`", ""))
         for row in cells
     }
-    with (ROOT / "src/dnatrace/experiments/report/parameters.csv").open(encoding="utf-8") as file:
+    with (ROOT / "src/dnatrace/report/parameters.csv").open(encoding="utf-8") as file:
         shown = {row["key"]: (row["meaning"], row["source"]) for row in csv.DictReader(file)}
     assert {key: documented.get(key) for key in shown} == shown
     sourced = {key for key, (_, source) in documented.items() if source}
-    assert sourced <= set(shown), "say the source in experiments/report/parameters.csv, too"
+    assert sourced <= set(shown), "say the source in report/parameters.csv, too"
 
 
 # ---- Hostile and damaged files ------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dnatrace.experiments.report import write_report
+from dnatrace.report import write_report
 from tests.report_store import DAYS, SEEDS, copy_run
 from tests.test_report import HOSTILE, poison
 

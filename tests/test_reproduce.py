@@ -11,16 +11,11 @@ import typer
 
 from dnatrace.cli import experiments as commands
 from dnatrace.errors import InputError
-from dnatrace.experiments import (
-    auc_table,
-    paper_setting,
-    reproduction_files,
-    theorems,
-    workers,
-)
-from dnatrace.experiments import reproduce as reproductions
-from dnatrace.experiments import sweep as sweeps
-from dnatrace.experiments.claims import (
+from dnatrace.paper import files as reproduction_files
+from dnatrace.paper import reproduce as reproductions
+from dnatrace.paper import setting as paper_setting
+from dnatrace.paper import theorems
+from dnatrace.paper.claims import (
     Verdict,
     judge_bound,
     judge_gain,
@@ -28,10 +23,13 @@ from dnatrace.experiments.claims import (
     judge_order,
     judge_value,
 )
-from dnatrace.experiments.comparison import Spread
-from dnatrace.experiments.config import load_config
-from dnatrace.experiments.paper_claims import published_rows, published_value
-from dnatrace.experiments.paper_setting import FULL, Point, Scenario, Setting, Size
+from dnatrace.paper.paper_claims import published_rows, published_value
+from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
+from dnatrace.runs.config import load_config
+from dnatrace.sweeps import sweep as sweeps
+from dnatrace.sweeps import workers
+from dnatrace.sweeps.study import Spread
+from dnatrace.training import auc_table
 from tests.forked_sweeps import in_process
 
 TINY = Size(

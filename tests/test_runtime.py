@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
-from dnatrace.neural.architecture import WINDOW, Kind
-from dnatrace.neural.runtime import columns_of, load_model, model_names, public_facts
-from dnatrace.neural.samples import quantise
+from dnatrace.networks.architecture import WINDOW, Kind
+from dnatrace.networks.runtime import columns_of, load_model, model_names, public_facts
+from dnatrace.networks.samples import quantise
 from dnatrace.records import ContactWindow, DayContacts
 
 from . import reference_networks as reference
@@ -171,8 +171,9 @@ def test_models_that_ship_agree_in_all_forms(name):
     ort = pytest.importorskip("onnxruntime")
     import jax.numpy as jnp
 
-    from dnatrace.neural import deepset, export
-    from dnatrace.neural.samples import message_levels
+    from dnatrace.networks import export
+    from dnatrace.networks.samples import message_levels
+    from dnatrace.training import deepset
 
     model = load_model(name)
     full = message_levels()
@@ -210,7 +211,7 @@ def on_full_grid(samples, grid):
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_networks_agree_in_all_forms(kind):
     ort = pytest.importorskip("onnxruntime")
-    from dnatrace.neural import export
+    from dnatrace.networks import export
 
     model = random_model(small(kind, public_scale=2.0), scale=0.5)
     samples = samples_of(reference.random_messages(np.random.default_rng(7), 20))

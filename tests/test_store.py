@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.experiments import store
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import run
+from dnatrace.runs import store
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import run
 
 CONFIG = RunConfig(method="random", people=200, days=5, seed=1)
 DIGEST = "0123456789abcdef"
@@ -212,8 +212,8 @@ def test_writing_a_run_clears_what_dead_writers_left(result, tmp_path):
 def test_workers_do_without_matplotlib():
     code = """if True:
         import sys
-        from dnatrace.experiments import workers
-        from dnatrace.experiments.config import RunConfig
+        from dnatrace.sweeps import workers
+        from dnatrace.runs.config import RunConfig
         files, error = workers.attempt(RunConfig(method="random", people=50, days=2))
         assert error is None and "summary.json" in files, error
         assert "matplotlib" not in sys.modules

@@ -18,11 +18,12 @@ import typer
 
 from dnatrace.cli import experiments as commands
 from dnatrace.errors import InputError
-from dnatrace.experiments import store, workers
-from dnatrace.experiments import sweep as sweeps
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import run
-from dnatrace.experiments.sweep import expand, read_sweep, sweep
+from dnatrace.runs import store
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import run
+from dnatrace.sweeps import sweep as sweeps
+from dnatrace.sweeps import workers
+from dnatrace.sweeps.sweep import expand, read_sweep, sweep
 from tests.forked_sweeps import in_process
 from tests.sweep_stores import contents, count, wait_until
 

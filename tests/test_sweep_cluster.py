@@ -13,9 +13,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from dnatrace.experiments import workers
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.sweep import read_sweep, sweep
+from dnatrace.runs.config import RunConfig
+from dnatrace.sweeps import workers
+from dnatrace.sweeps.sweep import read_sweep, sweep
 from tests.sweep_stores import contents, count, wait_until
 
 pytest.importorskip("distributed")

@@ -12,14 +12,11 @@ from typer.testing import CliRunner
 
 from dnatrace.cli import app
 from dnatrace.errors import InputError
-from dnatrace.experiments import guarantees, privacy_checks
-from dnatrace.experiments.config import RunConfig, load_config
-from dnatrace.experiments.runs import run
 from dnatrace.methods.base import DayFacts, Needs
 from dnatrace.methods.catalogue import build_method
 from dnatrace.methods.rehearsal import OwnTests
 from dnatrace.methods.tally import Acquaintance, Tally, tallies
-from dnatrace.neural.decoder import (
+from dnatrace.networks.decoder import (
     Alarm,
     PublicFacts,
     common_inputs,
@@ -30,13 +27,17 @@ from dnatrace.neural.decoder import (
     scaled_tallies,
     write_decoder,
 )
-from dnatrace.neural.runtime import model_path
+from dnatrace.networks.runtime import model_path
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, PublicEvent, Target, Unit
 from dnatrace.privacy.audit import audit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.privacy.noise import FastNoise
 from dnatrace.privacy.release import TrustBoundaryError
 from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.runs import audits as privacy_checks
+from dnatrace.runs import guarantees
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.run import run
 from dnatrace.seir import SeirParameters, TestErrors
 
 from . import reference_decoder as reference
@@ -338,7 +339,7 @@ def test_compiled_scores_agree_with_the_slow_twin(seed, n_days, releases, noise,
 
 
 def test_training_and_running_read_the_same_inputs():
-    training = pytest.importorskip("dnatrace.neural.decoder_training")
+    training = pytest.importorskip("dnatrace.training.decoder")
     rng = np.random.default_rng(4)
     decoder, facts = random_decoder(1), some_facts(rng, 50, 14)
     noisy = rng.normal(2.0, 3.0, (14, 50))

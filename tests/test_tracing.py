@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dnatrace.experiments.config import RunConfig
-from dnatrace.experiments.runs import build_method, build_simulator, loop_rules, method_options
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import build_method, build_simulator, loop_rules, method_options
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 from dnatrace.tracing import trace

@@ -14,15 +14,15 @@ from typer.testing import CliRunner
 
 from dnatrace.cli import app
 from dnatrace.errors import InputError
-from dnatrace.experiments import model_training
-from dnatrace.experiments.model_training import Order
-from dnatrace.neural import training
-from dnatrace.neural.architecture import Variant
-from dnatrace.neural.dataset import DatasetWriter, fn_scores
-from dnatrace.neural.evaluation import area_under_curve
-from dnatrace.neural.runtime import load_model
-from dnatrace.neural.training import Settings, prepare, train
+from dnatrace.networks.architecture import Variant
+from dnatrace.networks.runtime import load_model
 from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.training import network as training
+from dnatrace.training import recipes as model_training
+from dnatrace.training.dataset import DatasetWriter, fn_scores
+from dnatrace.training.evaluation import area_under_curve
+from dnatrace.training.network import Settings, prepare, train
+from dnatrace.training.recipes import Order
 
 from .reference_networks import GRID, learnable, small
 
@@ -228,7 +228,7 @@ def test_the_command_writes_models_that_pass(trained):
 # The command, in a process that kills itself when the third epoch begins.
 KILLED = """
 import os, signal
-from dnatrace.neural import training
+from dnatrace.training import network as training
 
 whole = training._epoch
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from dnatrace.experiments.comparison import CONFIDENCE, Comparison, Spread, compare
-from dnatrace.experiments.config import RunConfig, load_config
-from dnatrace.experiments.runs import provenance
 from dnatrace.files import replacing
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.run import provenance
+from dnatrace.sweeps.study import CONFIDENCE, Comparison, Spread, compare
 
 GAMMAS = (0.1, 0.2, 0.4, 0.7)
 PUBLISHED_GAMMA = 0.7

@@ -4,20 +4,21 @@ Run `python verification/city.py [--seeds 20]`. Prints a table (quantity, refere
 error, z, ok) and exits with 1 when a quantity is off by more than its tolerance plus three standard
 errors of the difference. At that width a quantity that agrees exactly is flagged less than three
 times in a thousand, and never in practice where the tolerance exceeds the standard error.
-`facts/README.md` in the package says what the reference is and how it was measured.
+`reference/README.md` beside this file says what the reference is and how it was measured.
 """
 
 import argparse
+import csv
 import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace import facts
 from dnatrace.simulators.base import (
     N_AGE_GROUPS,
     N_KINDS,
@@ -42,6 +43,12 @@ CONTACTS, TIMES = 0.02, 0.05  # relative
 SHARES, COURSE_FRACTION, OUTCOME_FRACTION = 0.002, 0.01, 0.002
 CURVE = 0.002  # relative; the means over seeds of the reference's own networks enter the curve
 INTERACTIONS = 0.02  # relative
+
+
+def read_reference(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table of reference statistics, values as text."""
+    with (Path(__file__).parent / "reference" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +176,7 @@ def compare_curve() -> list[Comparison]:
     mass, factors = disease.infectious_mass(), disease.course_factors()
     kinds = {"household": ContactKind.HOUSEHOLD, "occupation": ContactKind.OCCUPATION}
     out = []
-    for row in facts.read_table("infectious_curve.csv"):
+    for row in read_reference("infectious_curve.csv"):
         day, hazard = int(row["days_since_infection"]), float(row["hazard"])
         state = CourseState[row["infector_status"].upper()]
         ours = scale * factors[state] * disease.kind_weights[kinds[row["contact_type"]]] * mass[day]
@@ -188,21 +195,21 @@ def compare_curve() -> list[Comparison]:
 def compare_population(runs: Sequence[Run]) -> list[Comparison]:
     """Compare ages, household sizes, and what scales transmission."""
     out = []
-    for age, row in enumerate(facts.read_table("age_shares.csv")):
+    for age, row in enumerate(read_reference("age_shares.csv")):
         ours = [np.mean(run.age_groups == age) for run in runs]
         out.append(_over_seeds(f"age {row['age_group']}", float(row["fraction"]), ours, SHARES))
-    for row in facts.read_table("household_sizes.csv"):
+    for row in read_reference("household_sizes.csv"):
         size = int(row["household_size"])
         ours = [run.household_sizes[size] / run.household_sizes.sum() for run in runs]
         reference = float(row["fraction_of_households"])
         out.append(_over_seeds(f"households of {size}", reference, ours, SHARES))
     weights = np.array(DiseaseParameters().kind_weights)
-    for age_type, row in enumerate(facts.read_table("mean_interactions.csv")):
+    for age_type, row in enumerate(read_reference("mean_interactions.csv")):
         ours = [float(run.mean_contacts[age_type] @ weights) for run in runs]
         reference = float(row["all_weighted"])
         name = f"interactions {row['age_type']}"
         out.append(_over_seeds(name, reference, ours, INTERACTIONS * reference))
-    for age, row in enumerate(facts.read_table("adjusted_susceptibility.csv")):
+    for age, row in enumerate(read_reference("adjusted_susceptibility.csv")):
         reference = float(row["mean_adjusted_susceptibility"])
         ours = [_adjusted_susceptibility(run, age) for run in runs]
         sd = float(row["sd_over_seeds"])
@@ -224,11 +231,11 @@ def compare_contacts(runs: Sequence[Run]) -> list[Comparison]:
     One number of the population was fitted to the household means by age: see `_batch_tilt`.
     """
     out = []
-    shares = facts.read_table("age_shares.csv")
+    shares = read_reference("age_shares.csv")
     groups = [row["age_group"] for row in shares]
     n_people = {row["age_group"]: float(row["mean_n_agents"]) * REFERENCE_SEEDS for row in shares}
     n_people["all"] = sum(n_people.values())
-    for row in facts.read_table("contacts_by_kind_and_age.csv"):
+    for row in read_reference("contacts_by_kind_and_age.csv"):
         kind = ContactKind[row["kind"].upper()]
         group = row["age_group"]
         ours = np.array([_contact_figures(run, kind, group, groups) for run in runs])
@@ -302,7 +309,7 @@ def compare_times(runs: Sequence[Run]) -> list[Comparison]:
     """Compare the mean and the spread of the times between states, pooled over seeds."""
     by_run = [_times(run.entered) for run in runs]
     out = []
-    for row in facts.read_table("times_between_states.csv"):
+    for row in read_reference("times_between_states.csv"):
         ours = np.concatenate([times[row["transition"]] for times in by_run])
         if ours.size < 2:
             continue
@@ -329,7 +336,7 @@ def compare_outcomes(runs: Sequence[Run]) -> list[Comparison]:
     first = np.where(entered[:, 1:4] >= 0, entered[:, 1:4], np.int32(2**30)).min(axis=1)
     early = first <= LAST_INFECTION
     infected = first < 2**30
-    rows = facts.read_table("outcomes_by_age.csv")
+    rows = read_reference("outcomes_by_age.csv")
     columns: dict[str, tuple[int, NDArray[np.bool_], float]] = {
         "asymptomatic": (CourseState.ASYMPTOMATIC, infected, COURSE_FRACTION),
         "mild": (CourseState.PRESYMPTOMATIC_MILD, infected, COURSE_FRACTION),
@@ -387,7 +394,7 @@ def compare_epidemic(runs: Sequence[Run]) -> list[Comparison]:
 
 
 def _row(table: str, column: str, value: str) -> dict[str, str]:
-    return next(row for row in facts.read_table(table) if row[column] == value)
+    return next(row for row in read_reference(table) if row[column] == value)
 
 
 def render(comparisons: Sequence[Comparison]) -> str:

@@ -12,9 +12,9 @@ import argparse
 import sys
 from itertools import pairwise
 
-from dnatrace.experiments.comparison import Comparison, compare
-from dnatrace.experiments.config import load_config
-from dnatrace.experiments.progress import track
+from dnatrace.runs.config import load_config
+from dnatrace.runs.progress import track
+from dnatrace.sweeps.study import Comparison, compare
 
 ORDER = ("none", "random", "public-only", "fn", "oracle")
 ON_OPENABM = {"none": "325", "random": "184.5 ± 4.8", "public-only": "50.8 ± 10", "fn": "1.5 ± 0.3"}

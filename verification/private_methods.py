@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from dnatrace import __version__
-from dnatrace.experiments.comparison import CONFIDENCE, compare
-from dnatrace.experiments.config import RunConfig, load_config
 from dnatrace.files import replacing
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.sweeps.study import CONFIDENCE, compare
 
 METHODS = (
     ("dpfn-s", "linear"),

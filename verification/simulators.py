@@ -34,11 +34,11 @@ import numba
 import numpy as np
 
 from dnatrace import __version__
-from dnatrace.experiments.comparison import CONFIDENCE, Spread
-from dnatrace.experiments.config import RunConfig, load_config, preset_names
-from dnatrace.experiments.runs import provenance, run
 from dnatrace.files import replacing
+from dnatrace.runs.config import RunConfig, load_config, preset_names
+from dnatrace.runs.run import provenance, run
 from dnatrace.simulators import covasim, openabm
+from dnatrace.sweeps.study import CONFIDENCE, Spread
 
 FIRST_SEED = 3001
 UNFINISHED = "; **not all runs are there**"

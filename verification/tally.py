@@ -29,11 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from dnatrace.experiments.comparison import CONFIDENCE, Comparison, Spread, compare
-from dnatrace.experiments.config import RunConfig, load_config
-from dnatrace.experiments.runs import provenance
 from dnatrace.files import replacing
-from dnatrace.neural.decoder import Alarm, load_decoder, write_decoder
+from dnatrace.networks.decoder import Alarm, load_decoder, write_decoder
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.run import provenance
+from dnatrace.sweeps.study import CONFIDENCE, Comparison, Spread, compare
 
 FIRST_SEED, N_SEEDS = 6001, 20
 GAMMAS = {1.0: 0.2, 0.1: 0.05}  # of dna and dpfn-s

@@ -18,26 +18,26 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 if TYPE_CHECKING:
     from dnatrace import privacy as privacy
     from dnatrace.errors import InputError as InputError
-    from dnatrace.experiments.comparison import compare as compare
-    from dnatrace.experiments.config import RunConfig as RunConfig
-    from dnatrace.experiments.runs import RunResult as RunResult
-    from dnatrace.experiments.runs import run as run
     from dnatrace.inference.factorised_neighbours import infer as infer
     from dnatrace.records import Beliefs as Beliefs
     from dnatrace.records import ContactWindow as ContactWindow
     from dnatrace.records import DayContacts as DayContacts
     from dnatrace.records import TestLog as TestLog
     from dnatrace.rng import Stream as Stream
+    from dnatrace.runs.config import RunConfig as RunConfig
+    from dnatrace.runs.run import RunResult as RunResult
+    from dnatrace.runs.run import run as run
     from dnatrace.seir import SeirParameters as SeirParameters
     from dnatrace.seir import State as State
     from dnatrace.seir import TestErrors as TestErrors
+    from dnatrace.sweeps.study import compare as compare
 
 _HOMES = {
     "InputError": "dnatrace.errors",
-    "compare": "dnatrace.experiments.comparison",
-    "RunConfig": "dnatrace.experiments.config",
-    "RunResult": "dnatrace.experiments.runs",
-    "run": "dnatrace.experiments.runs",
+    "compare": "dnatrace.sweeps.study",
+    "RunConfig": "dnatrace.runs.config",
+    "RunResult": "dnatrace.runs.run",
+    "run": "dnatrace.runs.run",
     "infer": "dnatrace.inference.factorised_neighbours",
     "Beliefs": "dnatrace.records",
     "ContactWindow": "dnatrace.records",

@@ -8,7 +8,7 @@ def doctor(as_json: Json = False) -> None:
 
     Example: dnatrace doctor
     """
-    from dnatrace.experiments import health
+    from dnatrace.runs import health
 
     report = health.examine()
     if as_json:

@@ -16,8 +16,8 @@ import typer
 from dnatrace.cli.options import Json, Quiet, print_json, print_table, start
 
 if TYPE_CHECKING:
-    from dnatrace.experiments.claims import Claim
-    from dnatrace.experiments.sweep import SweepReport
+    from dnatrace.paper.claims import Claim
+    from dnatrace.sweeps.sweep import SweepReport
 
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; one a core by default, cores shared out.")
@@ -30,7 +30,7 @@ Cluster = Annotated[
 @contextmanager
 def told_in_one_line() -> Iterator[None]:
     """Tell in one line that no worker is left (exit code 1) or that the user ended it (130)."""
-    from dnatrace.experiments.workers import WorkersLostError
+    from dnatrace.sweeps.workers import WorkersLostError
 
     try:
         yield
@@ -74,8 +74,8 @@ def sweep(
     """
     start(quiet)
     _let_us_tell(cluster)
-    from dnatrace.experiments import sweep as sweeps
-    from dnatrace.experiments.progress import track
+    from dnatrace.runs.progress import track
+    from dnatrace.sweeps import sweep as sweeps
 
     configs = sweeps.read_sweep(config)
     with told_in_one_line():
@@ -141,7 +141,7 @@ def reproduce(
     """
     start(quiet)
     _let_us_tell(cluster)
-    from dnatrace.experiments.progress import track
+    from dnatrace.runs.progress import track
 
     kept = store or (out / "runs" if out is not None else None)
     command = _command(target, method, quick, fresh, data)
@@ -155,7 +155,9 @@ def reproduce(
             _tell(_choose_gammas(runs, method, quick, out, workers, cluster, as_json))
             return
         else:
-            from dnatrace.experiments import paper_setting, reproduce, reproduction_files
+            from dnatrace.paper import files as reproduction_files
+            from dnatrace.paper import reproduce
+            from dnatrace.paper import setting as paper_setting
 
             size = paper_setting.QUICK if quick else paper_setting.FULL
             done = reproduce.reproduce(
@@ -211,8 +213,10 @@ def _without_runs(
     target: Target, quick: bool, data: Path | None, out: Path | None, command: str
 ) -> "list[Claim]":
     """Judge the claims that need no closed-loop runs, and write them."""
-    from dnatrace.experiments import auc_table, reproduction_files, theorems
-    from dnatrace.experiments.progress import track
+    from dnatrace.paper import files as reproduction_files
+    from dnatrace.paper import theorems
+    from dnatrace.runs.progress import track
+    from dnatrace.training import auc_table
 
     notes, title = [], f"The paper's {target.value}"
     if target is Target.THEOREMS:
@@ -252,8 +256,10 @@ def _choose_gammas(
 
     OUT/best_gamma.csv has the form of the package's.
     """
-    from dnatrace.experiments import paper_setting, reproduce, reproduction_files
-    from dnatrace.experiments.progress import track
+    from dnatrace.paper import files as reproduction_files
+    from dnatrace.paper import reproduce
+    from dnatrace.paper import setting as paper_setting
+    from dnatrace.runs.progress import track
 
     choices = reproduce.choose_gammas(
         store=runs,

@@ -39,7 +39,7 @@ def infer(
     """
     start(quiet, threads)
     from dnatrace import tables
-    from dnatrace.experiments import belief_tables
+    from dnatrace.inference import belief_tables
     from dnatrace.inference import factorised_neighbours as fn
     from dnatrace.seir import SeirParameters, TestErrors
 

@@ -100,12 +100,12 @@ def _refuse(network: str, options: dict[str, Any]) -> None:
 def _train_networks(
     out: Path, network: str, options: dict[str, Any], seed: int
 ) -> list[dict[str, Any]]:
-    from dnatrace.experiments.progress import track
     from dnatrace.methods.settings import choose
-    from dnatrace.neural.architecture import Variant
+    from dnatrace.networks.architecture import Variant
+    from dnatrace.runs.progress import track
 
     with _needs_training():
-        from dnatrace.experiments.model_training import Order, train_models
+        from dnatrace.training.recipes import Order, train_models
     order = Order(
         dataset=options["DATASET"] or Path("data"),
         out=out,
@@ -121,12 +121,12 @@ def _train_networks(
 
 def _train_decoder(out: Path, options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
     from dnatrace.errors import InputError
-    from dnatrace.experiments.progress import track
-    from dnatrace.neural.model_file import SUFFIX
+    from dnatrace.networks.model_file import SUFFIX
+    from dnatrace.runs.progress import track
 
     with _needs_training():
-        from dnatrace.experiments.decoder_rounds import Order, train_decoder
-        from dnatrace.neural.decoder_training import Settings
+        from dnatrace.training.decoder import Settings
+        from dnatrace.training.decoder_rounds import Order, train_decoder
     given = {name.removeprefix("--"): v for name, v in options.items() if v is not None}
     settings = {k: given.pop(k) for k in ("steps", "tallies") if k in given}
     order = Order(out=out / f"tally{SUFFIX}", settings=Settings(seed=seed, **settings), **given)
@@ -162,8 +162,8 @@ def certify(
     Example: dnatrace certify dna-paper
     """
     start(quiet)
-    from dnatrace.neural.decoder import is_decoder
-    from dnatrace.neural.model_file import read_model
+    from dnatrace.networks.decoder import is_decoder
+    from dnatrace.networks.model_file import read_model
 
     path = _path_of(model)
     if is_decoder(path):
@@ -207,15 +207,15 @@ def certify(
 
 def _path_of(model: str) -> Path:
     """Return the file of a network or decoder that ships, or of a path."""
-    from dnatrace.neural.decoder import decoder_names, decoder_path
-    from dnatrace.neural.runtime import model_path
+    from dnatrace.networks.decoder import decoder_names, decoder_path
+    from dnatrace.networks.runtime import model_path
 
     return decoder_path(model) if model in decoder_names() else model_path(model)
 
 
 def _certify_decoder(name: str, path: Path, as_json: bool) -> None:
     """Print what is proved of what a decoder reads; a file that does not match is refused."""
-    from dnatrace.neural.decoder import SENSITIVITY, load_decoder
+    from dnatrace.networks.decoder import SENSITIVITY, load_decoder
 
     decoder = load_decoder(path)
     alarm = decoder.alarm
@@ -253,13 +253,13 @@ def export(
     """
     start(quiet)
     from dnatrace.errors import InputError
-    from dnatrace.neural.decoder import is_decoder
-    from dnatrace.neural.runtime import load_model
+    from dnatrace.networks.decoder import is_decoder
+    from dnatrace.networks.runtime import load_model
 
     if is_decoder(_path_of(model)):
         raise InputError(f"'{model}' is a decoder; only networks of dna can be exported")
     try:
-        from dnatrace.neural.export import write_onnx
+        from dnatrace.networks.export import write_onnx
     except ImportError as error:
         raise InputError("export needs onnx: pip install 'dnatrace[export]'") from error
     held = load_model(model)

@@ -33,8 +33,8 @@ def dataset(
     Example: dnatrace dataset --out data --people 20000 --days 60
     """
     start(quiet, threads)
-    from dnatrace.experiments import training_data
-    from dnatrace.experiments.progress import track
+    from dnatrace.runs.progress import track
+    from dnatrace.training import generate as training_data
 
     plan = training_data.plan_dataset(
         people=people,
@@ -91,8 +91,8 @@ def evaluate(
     import json
     import logging
 
-    from dnatrace.experiments import auc_table
-    from dnatrace.experiments.progress import track
+    from dnatrace.runs.progress import track
+    from dnatrace.training import auc_table
 
     if out is not None:
         auc_table.check_page(out)

@@ -8,7 +8,7 @@ import typer
 from dnatrace.cli.options import Json, Quiet, Threads, print_json, print_table, start
 
 if TYPE_CHECKING:
-    from dnatrace.experiments.config import RunConfig
+    from dnatrace.runs.config import RunConfig
 
 app = typer.Typer(help="Noise for a target; the guarantee in words; what was spent.")
 
@@ -31,7 +31,7 @@ UnitOf = Annotated[str | None, typer.Option("--unit", help="ε per release, cont
 
 def _configuration(preset: str | None, settings: list[str] | None, **overrides: Any) -> "RunConfig":
     """Return what to examine; a published release is examined as it was published."""
-    from dnatrace.experiments.config import load_config
+    from dnatrace.runs.config import load_config
 
     usual = "paper" if overrides.get("release") == "as_published" else "standard"
     return load_config(preset=preset or usual, settings=settings or (), overrides=overrides)
@@ -88,8 +88,9 @@ def statement(
     Example: dnatrace privacy statement --method dpfn-s --epsilon 1
     """
     start(quiet=True)
-    from dnatrace.experiments import guarantees, privacy_checks, store
-    from dnatrace.experiments.runs import run as run_once
+    from dnatrace.runs import audits as privacy_checks
+    from dnatrace.runs import guarantees, store
+    from dnatrace.runs.run import run as run_once
 
     small = ["people=500", "days=40", "initially_infected=20"]
     if run is not None:
@@ -122,7 +123,7 @@ def ledger(
 
     Example: dnatrace privacy ledger runs/b9a775d109d6eb21
     """
-    from dnatrace.experiments import store
+    from dnatrace.runs import store
 
     stored = store.read_ledger(run)
     if as_json:
@@ -179,10 +180,10 @@ def audit(
     Example: dnatrace audit --method dpfn-s --release as_published --own-tests positive
     """
     start(quiet, threads)
-    from dnatrace.experiments import privacy_checks
     from dnatrace.methods.catalogue import release_of
     from dnatrace.methods.rehearsal import OwnTests
     from dnatrace.methods.settings import choose
+    from dnatrace.runs import audits as privacy_checks
 
     config = _configuration(
         preset,
@@ -255,9 +256,9 @@ def attack(
     Example: dnatrace attack --method dpfn-s --epsilon 1 --co-attackers 3 --days 5 --out attack.png
     """
     start(quiet, threads)
-    from dnatrace.experiments import privacy_checks
     from dnatrace.files import replacing
     from dnatrace.methods.catalogue import release_of
+    from dnatrace.runs import audits as privacy_checks
 
     config = _configuration(
         preset,

@@ -25,7 +25,7 @@ def report(
     Example: dnatrace report runs --out report.html
     """
     start(quiet)
-    from dnatrace.experiments.report import write_report
+    from dnatrace.report import write_report
 
     written = write_report(directory, out)
     if as_json:

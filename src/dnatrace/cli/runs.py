@@ -28,9 +28,6 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Same seed, same result.")] = None,
     simulator: Annotated[str | None, typer.Option(help="city, replay, openabm, covasim.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory to store the run in.")] = None,
-    record: Annotated[
-        Path | None, typer.Option(help="New directory for what training needs, a file a day.")
-    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     threads: Threads = None,
@@ -43,11 +40,11 @@ def run(
     Example: dnatrace run --method fn --people 10000 --seed 1 --set tests.capacity=0.04 --out runs
     """
     start(quiet, threads)
-    from dnatrace.experiments import presentation, runs, store
-    from dnatrace.experiments.config import load_config
-    from dnatrace.experiments.progress import track
-    from dnatrace.experiments.report import write_report
-    from dnatrace.recordings import Recorder
+    from dnatrace.report import write_report
+    from dnatrace.runs import presentation, store
+    from dnatrace.runs import run as runs
+    from dnatrace.runs.config import load_config
+    from dnatrace.runs.progress import track
 
     names = "method release score epsilon delta unit gamma p1 noise people days seed simulator"
     given = locals()
@@ -62,7 +59,6 @@ def run(
     result = runs.run(
         configuration,
         track=lambda logs, n: track(logs, n, "days"),
-        record=Recorder.create(record) if record is not None else None,
     )
     stored = store.write_run(result, out) if out is not None else None
     page = write_report(stored) if stored is not None else None

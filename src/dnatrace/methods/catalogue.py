@@ -16,8 +16,8 @@ from dnatrace.methods.public_only import PublicOnly
 from dnatrace.methods.settings import choose
 from dnatrace.methods.tally import Tally, TallyRelease
 from dnatrace.methods.traditional import Traditional, TraditionalRelease
-from dnatrace.neural.decoder import DEFAULT_DECODER, Decoder, load_decoder
-from dnatrace.neural.runtime import DEFAULT_MODEL, load_model
+from dnatrace.networks.decoder import DEFAULT_DECODER, Decoder, load_decoder
+from dnatrace.networks.runtime import DEFAULT_MODEL, load_model
 from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import Noise
 

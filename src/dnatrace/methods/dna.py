@@ -17,9 +17,9 @@ from dnatrace.errors import InputError
 from dnatrace.methods.base import DayFacts, Needs
 from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease, restarted, shrinkage, unproven_event
 from dnatrace.methods.settings import require_messages
-from dnatrace.neural.architecture import WINDOW, Variant
-from dnatrace.neural.runtime import Model, PublicView
-from dnatrace.neural.samples import quantise
+from dnatrace.networks.architecture import WINDOW, Variant
+from dnatrace.networks.runtime import Model, PublicView
+from dnatrace.networks.samples import quantise
 from dnatrace.privacy import sensitivity
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.budget_filter import linear_statistic

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dnatrace.errors import InputError
 from dnatrace.methods.base import DayFacts, Needs
 from dnatrace.methods.settings import require_messages
-from dnatrace.neural.architecture import WINDOW
-from dnatrace.neural.decoder import SENSITIVITY, Alarm, Decoder, PublicFacts
+from dnatrace.networks.architecture import WINDOW
+from dnatrace.networks.decoder import SENSITIVITY, Alarm, Decoder, PublicFacts
 from dnatrace.privacy.accounting import Lifetime, Target
 from dnatrace.privacy.mechanisms import GaussianMechanism, publish_processed
 from dnatrace.privacy.noise import FastNoise, Noise

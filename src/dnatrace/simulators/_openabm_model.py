@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.facts import read_table
+from dnatrace.reference_data import read_table
 
 ADDRESS = "https://github.com/BDI-pathogens/OpenABM-Covid19"
 FORK_ADDRESS = "https://github.com/aleingrosso/OpenABM-Covid19"
@@ -32,8 +32,8 @@ _LONGEST_TRANSITION = 200
 _DAYS_KEPT = 2
 _OFF = 10_000  # the day on which an intervention of its own would start: never
 
-# What is not in facts/parameters.csv, because the city has no use for it. The values are those of
-# the baseline of the papers; tracing, tests and lockdown of its own stay off.
+# What is not in reference_data/parameters.csv, because the city has no use for it. The values are
+# those of the baseline of the papers; tracing, tests and lockdown of its own stay off.
 _OTHER_PARAMETERS = {
     "random_interaction_distribution": 1,
     "daily_non_cov_symptoms_rate": 0.002,

@@ -40,7 +40,8 @@ class DiseaseParameters:
 
     All defaults are those of the baseline parameters of OpenABM-Covid19, April 2020 (Hinch et al.
     2021, PLoS Computational Biology 17(7), and its parameter dictionary, which names the clinical
-    source of each); the name there stands behind each value. `facts/parameters.csv` holds them.
+    source of each); the name there stands behind each value. `reference_data/parameters.csv` holds
+    them.
 
     Attributes:
         infectious_rate: mean number of people a severe case would infect among adults of

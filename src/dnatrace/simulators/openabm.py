@@ -79,8 +79,8 @@ def _source(facts: dict[str, Any]) -> str:
 class OpenABM(ForeignPeople):
     """OpenABM-Covid19 with the parameters of the papers, advanced by our loop.
 
-    Both variants get the same values (`facts/parameters.csv`: the baseline of the papers) and the
-    same reference households; upstream keeps its own for what only it has, with
+    Both variants get the same values (`reference_data/parameters.csv`: the baseline of the papers)
+    and the same reference households; upstream keeps its own for what only it has, with
     `sd_infectiousness_multiplier` at 0. All interventions of its own are off.
 
     Its states are ours. Contacts are read from its memory: household, occupation and random pairs

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace import facts
+from dnatrace import reference_data
 from dnatrace.errors import InputError, require_at_least, require_share
 from dnatrace.records import MOST_PEOPLE
 from dnatrace.rng import Stream
@@ -179,7 +179,7 @@ class Population:
 
 def _reference_compositions() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the members by age group of each composition, and how often it was observed."""
-    rows = facts.read_table("household_compositions.csv")
+    rows = reference_data.read_table("household_compositions.csv")
     table = np.array([[int(value) for value in row.values()] for row in rows])
     return table[:, :N_AGE_GROUPS], table[:, N_AGE_GROUPS].astype(np.float64)
 

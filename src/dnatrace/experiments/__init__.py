@@ -1,1 +1,0 @@
-"""From configurations to runs, from runs to tables, figures and reports."""

@@ -1,0 +1,282 @@
+"""Decoders: from noisy tallies and public facts to a score, without any constraint.
+
+A tally is how many alarming messages a person has in the window. It is noised before a decoder sees
+it, so a decoder is post-processing: it may be any function of the last 14 noisy tallies, of the
+noise they have, and of what the person knows (own tests, average number of contacts, age group,
+error rates of tests). This one is a network with two hidden layers. Inputs, in order:
+
+    14  noisy tallies, newest first, over sqrt(noise² + 4²)
+    14  negative own test on the day, newest first
+    14  positive own test
+     1  log(1 + average contacts a day)
+     9  age group
+     3  log(noise)/2, log(false positive rate), log(false negative rate): the same for everybody
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.files import replacing
+from dnatrace.networks import _decoder_kernels as kernels
+from dnatrace.networks.architecture import AGE_GROUPS, WINDOW
+from dnatrace.networks.model_file import pack, shipped_names, shipped_or_given, unpack
+from dnatrace.records import NOT_TESTED
+from dnatrace.seir import TestErrors
+
+DEFAULT_DECODER = "tally"
+_SHIPPED = "dnatrace.decoders"
+N_COMMON = 3
+N_INPUTS = 3 * WINDOW + 1 + AGE_GROUPS + N_COMMON
+SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
+_SPREAD = 4.0  # of tallies between people, about
+_STEPS = 2.0**20  # of an alarm
+LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
+_LEAST_ERROR = 1e-3
+_UNKNOWN_GROUP = 255
+
+Floats = NDArray[np.float32]
+Weights = Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """How much a message alarms: 0 up to `low`, 1 from `high` on, straight between.
+
+    Alarms are rounded to a multiple of 2⁻²⁰, so that sums of them are exact in float64 and one
+    message moves a sum by at most 1, not by a rounding error more.
+
+    Attributes:
+        low: messages up to this are background.
+        high: messages from this on count in full.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.low < self.high <= 1.0:  # also catches NaN
+            raise InputError(f"alarm needs 0 ≤ low < high ≤ 1, not {self.low} and {self.high}")
+
+    def __call__(self, messages: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the alarm of every message, in [0, 1] whatever the message."""
+        scaled = (messages.astype(np.float64) - self.low) / (self.high - self.low)
+        return np.rint(np.clip(scaled, 0.0, 1.0) * _STEPS) / _STEPS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PublicFacts:
+    """What a person knows without any message.
+
+    Attributes:
+        outcomes: own tests, int8 [days, people], oldest day first: 1, 0 or -1 without a test.
+        mean_contacts: average contacts a day, float64 [people].
+        age_groups: decade of age, uint8 [people]; None when unknown.
+        test_errors: how often tests err.
+    """
+
+    outcomes: NDArray[np.int8]
+    mean_contacts: NDArray[np.float64]
+    age_groups: NDArray[np.uint8] | None
+    test_errors: TestErrors
+
+    def newest_first(self) -> NDArray[np.int8]:
+        """Return own tests, int8 [people, 14]."""
+        days, n_people = self.outcomes.shape
+        if days > WINDOW:
+            raise InputError(f"a window of {days} days; decoders were trained for {WINDOW}")
+        own = np.full((n_people, WINDOW), NOT_TESTED, dtype=np.int8)
+        own[:, :days] = self.outcomes[::-1].T
+        return own
+
+    def groups(self) -> NDArray[np.uint8]:
+        """Return age groups, with a number beyond all of them for unknown."""
+        if self.age_groups is None:
+            return np.full(self.outcomes.shape[1], _UNKNOWN_GROUP, dtype=np.uint8)
+        return self.age_groups
+
+
+def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
+    """Return noisy tallies on the scale of the network: float32, of the shape that was given."""
+    return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
+
+
+def common_inputs(noise: Any, errors: TestErrors) -> Floats:
+    """Return the inputs that are the same for everybody: float32 [..., 3]."""
+    noise = np.clip(np.asarray(noise, dtype=np.float64), LEAST_NOISE, MOST_NOISE)
+    rates = np.log(
+        np.array([errors.false_positive_rate, errors.false_negative_rate]) + _LEAST_ERROR
+    )
+    rates = np.broadcast_to(rates, (*noise.shape, 2))
+    return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
+
+
+def personal_inputs(facts: PublicFacts) -> Floats:
+    """Return the inputs between tallies and common ones as dense rows: float32 [people, …].
+
+    The compiled kernel does not build these rows; training does.
+    """
+    own, groups = facts.newest_first(), facts.groups()
+    age = groups[:, None] == np.arange(AGE_GROUPS)
+    contacts = np.log1p(facts.mean_contacts)[:, None]
+    return np.concatenate([own == 0, own > 0, contacts, age], axis=1).astype(np.float32)
+
+
+def shapes(width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every weight by name: [inputs, outputs] and [outputs]."""
+    sizes = (N_INPUTS, width, width, 1)
+    found: dict[str, tuple[int, ...]] = {}
+    for i in range(3):
+        found[f"{i}.weight"] = (sizes[i], sizes[i + 1])
+        found[f"{i}.bias"] = (sizes[i + 1],)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Decoder:
+    """A trained decoder.
+
+    Attributes:
+        name: as it was asked for.
+        alarm: of the tallies it was trained for.
+        weights: float32 by name, as `shapes` says.
+        provenance: where it comes from.
+        digest: of the weights and the alarm.
+    """
+
+    name: str
+    alarm: Alarm
+    weights: Weights
+    provenance: dict[str, Any]
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_weights(self.weights)
+        object.__setattr__(self, "digest", _digest(self.alarm, self.weights))
+
+    @property
+    def reads(self) -> int:
+        """How many of the newest tallies have any weight, at least 1."""
+        heard = np.flatnonzero(self.weights["0.weight"][:WINDOW].any(axis=1))
+        return int(heard[-1]) + 1 if heard.size else 1
+
+    def scores(
+        self, tallies: NDArray[np.float64], noise: float, facts: PublicFacts
+    ) -> NDArray[np.float64]:
+        """Return what puts people in order, a log odds up to a constant of the day: [people].
+
+        Cost: about 2,000 multiplications a person (few days have a test, so most inputs are 0).
+
+        Args:
+            tallies: noisy, float64 [releases, people], newest first; at most 14.
+            noise: standard deviation of a tally's noise.
+            facts: of everybody.
+        """
+        releases, n_people = tallies.shape
+        heard = np.zeros((n_people, WINDOW), dtype=np.float32)
+        heard[:, :releases] = scaled_tallies(tallies, noise).T
+        w = self.weights
+        common = w["0.bias"] + common_inputs(noise, facts.test_errors) @ w["0.weight"][-N_COMMON:]
+        scores = np.empty(n_people)
+        arguments: list[Any] = [
+            heard,
+            facts.newest_first(),
+            np.log1p(facts.mean_contacts).astype(np.float32),
+            facts.groups(),
+            common,
+            w["0.weight"][:-N_COMMON],
+            *(w[name] for name in ("1.weight", "1.bias", "2.weight", "2.bias")),
+            scores,
+        ]
+        kernels.decode(*arguments)
+        return scores
+
+
+def _check_weights(weights: Weights) -> None:
+    width = weights["0.bias"].size if "0.bias" in weights else 0
+    wanted = shapes(width)
+    if set(weights) != set(wanted):
+        raise InputError("weights are missing or do not belong to a decoder")
+    for name, shape in wanted.items():
+        if weights[name].shape != shape or weights[name].dtype != np.float32:
+            raise InputError(f"weight '{name}' is not float32 {list(shape)}")
+        if not np.isfinite(weights[name]).all():
+            raise InputError(f"weight '{name}' is not finite")
+
+
+def _digest(alarm: Alarm, weights: Weights) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(json.dumps(asdict(alarm), sort_keys=True).encode())
+    for name in sorted(weights):
+        digest.update(f"{name}|{weights[name].shape}|".encode())
+        digest.update(np.ascontiguousarray(weights[name]).tobytes())
+    return digest.hexdigest()
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def write_decoder(path: Path, decoder: Decoder) -> None:
+    """Write a decoder with its certificate, whole or not at all."""
+    metadata = {
+        "decoder": asdict(decoder.alarm),
+        "certificate": {"sensitivity": SENSITIVITY, "digest": decoder.digest},
+        "provenance": decoder.provenance,
+    }
+    with replacing(path) as temporary:
+        temporary.write_bytes(pack(metadata, dict(decoder.weights)))
+
+
+def decoder_names() -> list[str]:
+    """Return the names of the decoders that ship with the package."""
+    return shipped_names(_SHIPPED)
+
+
+def decoder_path(decoder: str | Path) -> Path:
+    """Return the file of a shipped decoder, or of a path."""
+    return shipped_or_given(decoder, _SHIPPED, "decoder")
+
+
+def is_decoder(path: Path) -> bool:
+    """Return whether a file says that it is a decoder; it need not be a good one."""
+    return "decoder" in unpack(path)[0]
+
+
+def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
+    """Return a decoder that ships with the package, or one from a file.
+
+    Guarantee: the digest is computed anew; a file that says otherwise is refused.
+    """
+    path = decoder_path(decoder)
+    stat = path.stat()
+    return _load(str(decoder), path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=8)
+def _load(name: str, path: Path, changed: int, size: int) -> Decoder:
+    del changed, size  # part of the key: a file that changed is read again
+    metadata, arrays = unpack(path)
+    about = metadata.get("decoder")
+    if not isinstance(about, dict) or set(about) != {"low", "high"}:
+        raise InputError(f"{path}: not a decoder")
+    provenance = metadata.get("provenance")
+    if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
+        raise InputError(f"{path}: not a decoder: a provenance that is no table")
+    for array in arrays.values():
+        array.flags.writeable = False  # what is cached stays what was checked
+    try:
+        alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
+        decoder = Decoder(name=name, alarm=alarm, weights=arrays, provenance=provenance)
+    except (InputError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a decoder: {error}") from None
+    if metadata.get("certificate") != {"sensitivity": SENSITIVITY, "digest": decoder.digest}:
+        raise InputError(f"{path}: the certificate does not match the weights; refused")
+    return decoder

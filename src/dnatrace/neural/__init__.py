@@ -1,1 +1,0 @@
-"""The neural augmentation: samples of simulated runs, networks, certificates, their evaluation."""

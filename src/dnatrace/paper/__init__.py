@@ -1,0 +1,1 @@
+"""The paper's results, run again and judged."""

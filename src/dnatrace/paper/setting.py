@@ -1,0 +1,225 @@
+"""The paper's figure and table as configurations: methods, scenarios, settings, sizes.
+
+Every method runs at the published setting (preset `paper`: release as published, γ = 0.7, P(I)) and
+with its sound release at its own best γ (preset `standard`). `fn` without privacy, `public-only`
+without messages and `random` stand beside them under both.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from dnatrace import reference_data
+from dnatrace.methods.catalogue import CATALOGUE, release_of
+from dnatrace.networks.architecture import Kind, Variant
+from dnatrace.networks.runtime import load_model, model_names
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.sweeps.study import Spread
+
+PUBLISHED_METHODS = ("traditional", "per-message", "dpfn", "dpfn-s", "dna")
+OUR_BEST = "tally"  # our best sound method, beside the published ones
+BOUNDS = ("fn", "public-only", "random")
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+ADHERENCES = (1.0, 0.8, 0.5)
+TEST_ERRORS = ((0.01, 0.001), (0.1, 0.01), (0.25, 0.03))
+PAPER_SEEDS = tuple(range(1, 11))  # as many as in the paper
+FRESH_SEEDS = tuple(range(3001, 3021))
+VALIDATION_SEEDS = (501, 502, 503)
+GAMMAS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+WITHOUT_CLIP = ("traditional", "tally", *BOUNDS)
+PER_MILLE = 1000.0
+
+
+class Setting(StrEnum):
+    """Under which settings a method runs."""
+
+    PUBLISHED = "published"
+    BEST = "best"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What varies besides the method."""
+
+    epsilon: float = 1.0
+    adherence: float = 1.0
+    false_positive_rate: float = 0.01
+    false_negative_rate: float = 0.001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A method in a scenario under a setting: one row of the results."""
+
+    setting: Setting
+    method: str
+    scenario: Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much is run.
+
+    Attributes:
+        seeds: common to all points.
+        epsilons: of the figure.
+        overrides: of every configuration.
+        is_small: whether the numbers say little about a city of 10,000.
+    """
+
+    seeds: tuple[int, ...] = PAPER_SEEDS
+    epsilons: tuple[float, ...] = EPSILONS
+    overrides: dict[str, Any] = field(default_factory=dict)
+    is_small: bool = False
+
+    def describe(self) -> str:
+        """Return one sentence."""
+        if not self.is_small:
+            return f"10,000 people, 100 days, {len(self.seeds)} seeds from {self.seeds[0]}."
+        o = self.overrides
+        return (
+            f"SMALL VERSION: {o['people']:,} people, {o['days']} days, {len(self.seeds)} seeds. "
+            "Its numbers must not be compared with published ones."
+        )
+
+
+FULL = Size()
+QUICK = Size(
+    seeds=(1, 2, 3, 4, 5),
+    epsilons=(0.1, 1.0, 10.0),
+    overrides={"people": 2000, "days": 60, "initially_infected": 10},
+    is_small=True,
+)
+
+
+def with_fresh_seeds(size: Size) -> Size:
+    """Return as much on seeds that are not the paper's: twenty, or as many as a small size has."""
+    n = len(size.seeds) if size.is_small else len(FRESH_SEEDS)
+    return replace(size, seeds=FRESH_SEEDS[:n])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Peak infection rate of a point over seeds, in per mille."""
+
+    point: Point
+    config: RunConfig
+    peak: Spread
+    sound: bool
+
+
+def methods_of(target: str, only: str | None) -> tuple[list[str], list[str]]:
+    """Return the private methods of a target that exist here, and notes on those that do not."""
+    published = PUBLISHED_METHODS if target == "figure" else ("dpfn-s", "dna")
+    wanted = list(dict.fromkeys((*published, OUR_BEST)))
+    if only is not None:
+        release_of(only, None)  # raises for a wrong name
+        wanted = [only]
+    notes = [f"{name} is not part of this version" for name in wanted if name not in CATALOGUE]
+    return [name for name in wanted if name in CATALOGUE and name not in BOUNDS], notes
+
+
+def scenarios_of(target: str, size: Size) -> list[Scenario]:
+    """Return the scenarios of a target; those of the table are at ε = 1."""
+    if target == "figure":
+        return [Scenario(epsilon=epsilon) for epsilon in size.epsilons]
+    varied = [Scenario(adherence=a) for a in ADHERENCES]
+    varied += [
+        Scenario(false_positive_rate=fpr, false_negative_rate=fnr) for fpr, fnr in TEST_ERRORS[1:]
+    ]
+    return varied
+
+
+def points_of(target: str, methods: Sequence[str], size: Size) -> list[Point]:
+    """Return every point of a target; the bounds once a scenario, as they do not depend on ε."""
+    scenarios = scenarios_of(target, size)
+    points = []
+    for setting in Setting:
+        published_only = setting is Setting.PUBLISHED
+        for method in methods:
+            if published_only and method not in PUBLISHED_METHODS:
+                continue  # nothing was published about it
+            points += [Point(setting=setting, method=method, scenario=s) for s in scenarios]
+        without_epsilon = dict.fromkeys(
+            Scenario(
+                adherence=s.adherence,
+                false_positive_rate=s.false_positive_rate,
+                false_negative_rate=s.false_negative_rate,
+            )
+            for s in scenarios
+        )
+        points += [
+            Point(setting=setting, method=method, scenario=s)
+            for s in without_epsilon
+            for method in BOUNDS
+        ]
+    return points
+
+
+def configuration(point: Point, size: Size) -> RunConfig:
+    """Return the configuration of a point; its seed is replaced later."""
+    s = point.scenario
+    overrides: dict[str, Any] = size.overrides | {
+        "method": point.method,
+        "epsilon": s.epsilon,
+        "isolation.adherence": s.adherence,
+        "tests.false_positive_rate": s.false_positive_rate,
+        "tests.false_negative_rate": s.false_negative_rate,
+    }
+    if point.setting is Setting.PUBLISHED:
+        releases = CATALOGUE[point.method].releases
+        overrides["release"] = "as_published" if "as_published" in releases else None
+        if point.method == "dna":
+            overrides["method.model"] = published_model()
+        return load_config(preset="paper", overrides=overrides)
+    if point.method not in WITHOUT_CLIP:
+        overrides["gamma"] = best_gamma(point.method, s.epsilon)
+    return load_config(preset="standard", overrides=overrides)
+
+
+def published_model() -> str | None:
+    """Return the shipped network of the published architecture, trained with F; None without one.
+
+    Of several, the one for the published γ and target comes first.
+    """
+    published = load_config(preset="paper").method
+    models = [load_model(name) for name in model_names()]
+    fitting = [
+        m
+        for m in models
+        if (m.architecture.kind, m.architecture.variant) == (Kind.PAPER, Variant.COMBINED)
+    ]
+    fitting.sort(key=lambda m: (m.with_exposed, abs(m.gamma - published.gamma)))
+    return fitting[0].name if fitting else None
+
+
+def best_gamma(method: str, epsilon: float) -> float:
+    """Return the γ chosen on validation seeds for the nearest ε (on a log scale).
+
+    A method without a choice of its own takes that of `dpfn-s`, on whose statistic it rests.
+    """
+    return float(_choice(method, epsilon)["gamma"])
+
+
+def gamma_origin(point: Point) -> str:
+    """Return whose γ a point has: its own choice, that of the nearest ε, or that of `dpfn-s`."""
+    if point.method in WITHOUT_CLIP:
+        return ""
+    if point.setting is Setting.PUBLISHED:
+        return "preset paper"
+    choice = _choice(point.method, point.scenario.epsilon)
+    borrowed = ["dpfn-s"] if choice["method"] != point.method else []
+    if float(choice["epsilon"]) != point.scenario.epsilon:
+        borrowed.append(f"nearest ε, {choice['epsilon']}")
+    return ", ".join(borrowed) or "chosen"
+
+
+def _choice(method: str, epsilon: float) -> dict[str, str]:
+    """Return the row of `best_gamma.csv` that a method uses at ε."""
+    rows = reference_data.read_table("best_gamma.csv")
+    mine = [r for r in rows if r["method"] == method] or [
+        r for r in rows if r["method"] == "dpfn-s"
+    ]
+    return min(mine, key=lambda r: abs(math.log(float(r["epsilon"]) / epsilon)))

@@ -1,0 +1,163 @@
+"""Audits and attacks of a configuration's method: what it claims against what can be shown."""
+
+import datetime
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import loop_rules, method_options
+from dnatrace.files import replacing
+from dnatrace.methods.base import Method
+from dnatrace.methods.catalogue import build_method, release_of
+from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene, attack_scene, audit_scenes
+from dnatrace.privacy.accounting import GaussianEvent, Ledger, Unit, UnprovenEvent
+from dnatrace.privacy.attack import AttackResult
+from dnatrace.privacy.attack import attack as play_attack
+from dnatrace.privacy.audit import AuditResult
+from dnatrace.privacy.audit import audit as run_audit
+from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.privacy.noise import FastNoise, SecureNoise
+
+_MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs a draw
+_SHORTEST_WINDOW = 3  # days: a contact two days before the release
+# Methods that hear a message from the day of the contact on, or have noise by number of contacts.
+_BY_CONTACTS = frozenset({"dna", "tally"})
+
+
+def audit(
+    config: RunConfig,
+    *,
+    own_tests: OwnTests = OwnTests.NONE,
+    releases: int = 1,
+    draws: int = 1_000_000,
+    confidence: float = 0.99,
+) -> AuditResult:
+    """Return the empirical lower bound on ε of a configuration's method, beside its claim.
+
+    Two scenes are audited, the victim met two days ago or yesterday; for `dna` and `tally` also
+    days with others and a contact on the release day, which they hear at once. The one that shows
+    most is returned. Each has `draws` of its own and an equal part of the error probability, so
+    that the confidence holds for all together.
+    """
+    _require_noise(config, "audit")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
+    if config.privacy.noise == "secure" and draws > _MOST_SECURE_DRAWS:
+        raise InputError(f"draws must be at most {_MOST_SECURE_DRAWS} with secure noise")
+    scenes = audit_scenes(
+        own_tests,
+        releases=releases,
+        by_contacts=config.method.name in _BY_CONTACTS,
+        **_scene_settings(config),
+    )
+    results = []
+    for scene in scenes:
+        result = run_audit(
+            Rehearsal(scene, _method_maker(config)),
+            claimed_epsilon=_claimed_epsilon(config, scene),
+            delta=config.privacy.delta,
+            draws=draws,
+            confidence=1.0 - (1.0 - confidence) / len(scenes),
+        )
+        results.append(replace(result, confidence=confidence))
+    return max(results, key=lambda r: (not r.passed, r.lower_bound))
+
+
+def attack(
+    config: RunConfig, *, co_attackers: int = 0, days: int = 1, draws: int = 100_000
+) -> AttackResult:
+    """Return how often the paper's adversary, with some co-attackers, guesses right."""
+    require_at_least("co-attackers", co_attackers, 0)
+    _require_noise(config, "attack")
+    scene = attack_scene(co_attackers=co_attackers + 1, days=days, **_scene_settings(config))
+    rehearsal = Rehearsal(scene, _method_maker(config))
+    return play_attack(
+        rehearsal,
+        draws=draws,
+        co_attackers=co_attackers + 1,
+        days=days,
+        delta=config.privacy.delta,
+        mu=rehearsal.pooled_mu(),
+    )
+
+
+def write_audit(path: Path, values: dict[str, Any]) -> None:
+    """Keep the result of an audit with the day it was made."""
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(values | {"date": today}, indent=2) + "\n", "utf-8")
+
+
+def read_audit(path: Path) -> str:
+    """Return result and date of a kept audit in words."""
+    try:
+        a = json.loads(path.read_text("utf-8"))
+        return (
+            f"{'passed' if a['passed'] else 'FAILED'} on {a['date']}: {a['method']}, release "
+            f"{a['release']}, own tests {a['own_tests']}; ε is at least "
+            f"{a['empirical_epsilon_lower_bound']:.3g} by {a['draws']:,} draws, claimed "
+            f"{a['claimed_epsilon']:.3g}."
+        )
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not the result of an audit") from error
+
+
+def check_picture(path: Path) -> None:
+    """Raise unless the name of the file tells PNG, SVG or PDF."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError(f"{path}: the name must end in .png, .svg or .pdf")
+
+
+def _require_noise(config: RunConfig, what: str) -> None:
+    """Raise for methods that use no message, or show them all."""
+    name = config.method.name
+    release = release_of(name, config.method.release)
+    if release is None or release == "exact":
+        raise InputError(f"method '{name}' adds no noise and claims nothing: nothing to {what}")
+
+
+def _scene_settings(config: RunConfig) -> dict[str, Any]:
+    require_at_least("seir.window", config.seir.window, _SHORTEST_WINDOW)
+    rules = loop_rules(config)
+    return {
+        "window_days": config.seir.window,
+        "parameters": rules.parameters,
+        "test_errors": rules.tests.errors,
+    }
+
+
+def _method_maker(config: RunConfig) -> Callable[[int], Method]:
+    """Return what makes the method of a configuration from a seed for its noise."""
+    options = method_options(config)
+    secure = config.privacy.noise == "secure"
+
+    def make(seed: int) -> Method:
+        noise = SecureNoise() if secure else FastNoise(seed=seed)
+        return build_method(config.method.name, replace(options, noise=noise))
+
+    return make
+
+
+def _claimed_epsilon(config: RunConfig, scene: Scene) -> float:
+    """Return the ε that the method claims for one contact over the releases of a scene.
+
+    A method whose stated sensitivity fails is held to what it states.
+    """
+    rehearsal = Rehearsal(scene, _method_maker(config))
+    rehearsal(0, 1)
+    stated = Ledger()
+    for event in rehearsal.events:
+        stated.record(_as_stated(event) if isinstance(event, UnprovenEvent) else event)
+    return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta)
+
+
+def _as_stated(event: UnprovenEvent) -> GaussianEvent:
+    return GaussianEvent(
+        day=event.day, mechanism=event.mechanism, mu=event.mu, lifetime=event.lifetime
+    )

@@ -1,0 +1,262 @@
+"""One directory per run, named by the digest of its configuration, complete or absent.
+
+A run is written under a temporary name and renamed when every file is on disk, so that a directory
+with the name of a digest is always whole, also after a crash or a power failure, and whoever else
+writes into the store at the same time. Everything in it but `timing.json` is the same for every run
+of one configuration and code.
+"""
+
+import errno
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from dnatrace.errors import InputError
+from dnatrace.runs import guarantees
+from dnatrace.runs.run import RunResult
+
+NOT_REPRODUCIBLE = frozenset({"timing.json"})
+_DIGEST = re.compile(r"[0-9a-f]{16}")
+# .<digest>.<machine>-<process>-<random>.partial (being written) or .old (being replaced)
+_UNFINISHED = re.compile(r"\.(.+)\.([0-9a-f]{12})-(\d+)-[0-9a-f]+\.(partial|old)")
+_ABANDONED_SECONDS = 24 * 3600.0  # of another machine's writer; writing a run takes seconds
+
+
+def check_store(store: Path) -> None:
+    """Raise before the work is done rather than after, if a store could not be written."""
+    nearest = next(p for p in (store, *store.absolute().parents) if p.exists())
+    if not nearest.is_dir():
+        raise InputError(f"{store}: cannot be written: {nearest} is a file, not a directory")
+    if not os.access(nearest, os.W_OK):
+        raise InputError(f"{store}: cannot be written: no permission in {nearest}")
+
+
+def write_run(result: RunResult, store: Path) -> Path:
+    """Write a run with its figure and return its directory; an earlier one is replaced.
+
+    What writers that died left in the store is cleared first.
+
+    Raises:
+        InputError: the store cannot be written; nothing is left behind, the earlier run stays.
+    """
+    files = render(result) | _render_figure(result)
+    clear_leftovers(store)
+    write_files(files, store, result.config.digest, replace=True)
+    return store / result.config.digest
+
+
+def render(result: RunResult) -> dict[str, bytes]:
+    """Return the files of a run by name, without figures; matplotlib is not needed for these.
+
+    Raises:
+        InputError: an outside method made the run, so that its configuration does not name it.
+    """
+    if result.summary["config_digest"] is None:
+        raise InputError("a run of a method given as an object cannot be stored: it has no name")
+    ledger = guarantees.ledger_table(result.config, result.ledger)
+    files = {
+        "config.json": _json(result.config.as_dict()),
+        "summary.json": _json(result.summary),
+        "provenance.json": _json(result.provenance),
+        "timing.json": _json(result.seconds),
+        "ledger.json": _json(ledger),
+        "statement.txt": (guarantees.state(result.config, result.ledger) + "\n").encode(),
+    }
+    for name, table in (("daily", result.daily), ("groups", result.groups)):
+        files[f"{name}.parquet"] = _parquet(table)
+        files[f"{name}.csv"] = _csv(table)
+    return files
+
+
+def _render_figure(result: RunResult) -> dict[str, bytes]:
+    from dnatrace.runs import figures  # noqa: PLC0415 - sweeps do without matplotlib
+
+    return figures.rendered(figures.epidemic(result.daily, result.summary), "epidemic")
+
+
+def _json(values: Any) -> bytes:
+    return (json.dumps(values, indent=2, allow_nan=False) + "\n").encode()
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _csv(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pacsv.write_csv(table, buffer)
+    return buffer.getvalue()
+
+
+def write_files(
+    files: Mapping[str, bytes], store: Path, digest: str, *, replace: bool = False
+) -> bool:
+    """Put a run into a store, whole or not at all, and return whether it is this copy that stands.
+
+    Guarantee: a directory of that name is complete at every moment; files, directory and store are
+    on disk when this returns. Of two writers of one run the first wins, unless `replace`.
+
+    Raises:
+        InputError: the store cannot be written; nothing is left behind, an earlier run stays.
+    """
+    final = store / digest
+    mark = f"{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+    temporary, old = (store / f".{digest}.{mark}.{kind}" for kind in ("partial", "old"))
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        for name, content in files.items():
+            with (temporary / name).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        _sync_directory(temporary)
+        if final.exists() and (replace or not is_complete(final)):
+            final.rename(old)
+        stands = _rename(temporary, final)
+        _sync_directory(store)
+    except OSError as error:
+        raise InputError(f"{store}: cannot be written: {error.strerror or error}") from error
+    finally:  # also of an interrupt
+        shutil.rmtree(temporary, ignore_errors=True)
+        _put_back(old, final)
+    return stands
+
+
+def _put_back(old: Path, final: Path) -> None:
+    """Give a run that was to be replaced its name again, or remove it when it has been."""
+    if not final.exists():
+        # Another writer may be first, or there is nothing to put back.
+        with suppress(OSError):
+            old.rename(final)
+    if final.exists():
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _rename(temporary: Path, final: Path) -> bool:
+    """Give a directory its name, unless another writer was first."""
+    try:
+        temporary.rename(final)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    return True
+
+
+@cache
+def _machine() -> str:
+    """Return what tells apart the process numbers of machines, boots and containers."""
+    parts = [socket.gethostname()]
+    with suppress(OSError):  # not Linux: the name of the machine has to do
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
+
+
+def clear_leftovers(store: Path) -> int:
+    """Remove what dead writers left unfinished and return how many that were.
+
+    A writer is dead when its process number is free on this very machine (boot and container
+    included), or when it has not touched its directory for a day. A run that was about to be
+    replaced is put back. Several processes may do this at once.
+    """
+    cleared = 0
+    for path, name in _unfinished(store):
+        if not _is_dead(path, name[2], int(name[3])):
+            continue
+        if name[4] == "old":
+            _put_back(path, store / name[1])
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+        cleared += 1
+    return cleared
+
+
+def _unfinished(store: Path) -> Iterator[tuple[Path, re.Match[str]]]:
+    try:
+        paths = list(store.iterdir())
+    except OSError:
+        return  # there is no store, or it cannot be read: whoever writes is told
+    for path in paths:
+        if name := _UNFINISHED.fullmatch(path.name):
+            yield path, name
+
+
+def _is_dead(path: Path, machine: str, process: int) -> bool:
+    if machine == _machine():
+        try:
+            with suppress(PermissionError):  # it lives, and is somebody else's
+                os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+    try:
+        return time.time() - path.stat().st_mtime > _ABANDONED_SECONDS
+    except FileNotFoundError:
+        return False  # finished meanwhile
+
+
+def is_complete(run: Path) -> bool:
+    """Tell whether a directory is a stored run."""
+    return _DIGEST.fullmatch(run.name) is not None and (run / "summary.json").is_file()
+
+
+def stored_runs(store: Path) -> list[Path]:
+    """Return the directories of all complete runs of a store, in the order of their names."""
+    if not store.is_dir():
+        raise InputError(f"{store}: no such directory")
+    return sorted(path for path in store.iterdir() if is_complete(path))
+
+
+def read_text(run: Path, name: str) -> str:
+    """Read a file of a stored run, or say what is missing."""
+    if not (run / "summary.json").is_file():
+        raise InputError(f"{run}: is not a stored run")
+    try:
+        return (run / name).read_text("utf-8").rstrip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{run / name}: cannot be read: {error}") from error
+
+
+def read_json(run: Path, name: str) -> dict[str, Any]:
+    """Read a JSON object of a stored run, or say what is wrong with it."""
+    try:
+        values = json.loads(read_text(run, name))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{run / name}: is damaged: {error}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{run / name}: is damaged: it is not an object")
+    return values
+
+
+def read_ledger(run: Path) -> dict[str, Any]:
+    """Read the ledger of a stored run, or say what is wrong with it."""
+    ledger = read_json(run, "ledger.json")
+    if not {"target", "spent", "releases"} <= set(ledger):
+        raise InputError(f"{run / 'ledger.json'}: is damaged: it is not a ledger")
+    return ledger

@@ -1,0 +1,1 @@
+"""Many runs: grids of settings, worker processes, clusters, studies."""

@@ -1,0 +1,244 @@
+"""Many runs into one store: a grid of settings times seeds, resumable at any moment.
+
+A sweep file is a run's TOML file with `seeds` and `grid` added:
+
+    preset = "standard"
+    people = 10_000
+    seeds = { first = 1, count = 10 }      # or a list
+
+    [grid]                                 # every combination of these
+    method.name = ["fn", "dpfn-s"]
+    privacy.epsilon = [0.1, 1.0]
+
+Several `[[grid]]` blocks are swept one after the other, each with keys of its own; a block may name
+its `preset`. A run that two blocks ask for is done once.
+"""
+
+import itertools
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dnatrace.errors import InputError
+from dnatrace.methods.catalogue import release_of
+from dnatrace.runs import store as stores
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config, read_toml
+from dnatrace.runs.run import provenance
+from dnatrace.sweeps import workers as engine
+from dnatrace.sweeps.workers import Finished
+
+Track = Callable[[Iterable[Any], int], Iterable[Any]]
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A run that raised, with its reason in one line."""
+
+    config: RunConfig
+    error: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what tells the run, and its error."""
+        c = self.config
+        return {
+            "config_digest": c.digest,
+            "method": c.method.name,
+            "release": c.method.release,
+            "epsilon": c.privacy.epsilon,
+            "seed": c.seed,
+            "error": self.error,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepReport:
+    """What a sweep did.
+
+    Attributes:
+        store: where the runs are.
+        complete: how many runs were done now.
+        skipped: how many the store had already.
+        failed: those that raised; the next call tries them again.
+        other_code: how many of the skipped were made by another version or commit.
+    """
+
+    store: Path
+    complete: int = 0
+    skipped: int = 0
+    failed: list[Failure] = field(default_factory=list)
+    other_code: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, as `dnatrace sweep --json` prints them."""
+        return {
+            "complete": self.complete,
+            "failed": [failure.as_json() for failure in self.failed],
+            "skipped": self.skipped,
+            "store": str(self.store),
+            "made_by_other_code": self.other_code,
+        }
+
+
+def read_sweep(path: Path) -> list[RunConfig]:
+    """Return the configurations of a sweep file, seed by seed, each once.
+
+    Raises:
+        InputError: the file, a key, a value or a method's name is wrong; nothing is run.
+    """
+    try:
+        return expand(read_toml(path))
+    except InputError as error:
+        raise (
+            error if str(error).startswith(str(path)) else InputError(f"{path}: {error}")
+        ) from None
+
+
+def expand(values: Mapping[str, Any]) -> list[RunConfig]:
+    """Return the configurations that the values of a sweep file ask for."""
+    base = dict(values)
+    preset = base.pop("preset", DEFAULT_PRESET)
+    seeds = _read_seeds(base.pop("seeds", None))
+    blocks = base.pop("grid", {})
+    settings = [
+        combination
+        for block in (blocks if isinstance(blocks, list) else [blocks])
+        for combination in _combinations(block)
+    ]
+    chosen: dict[str, RunConfig] = {}
+    for seed in seeds:
+        for combination in settings:
+            overrides = flat(base) | combination | {"seed": seed}
+            named = overrides.pop("preset", preset)
+            config = load_config(preset=named, overrides=overrides)
+            release_of(config.method.name, config.method.release)  # raises for a wrong name
+            chosen.setdefault(config.digest, config)
+    return list(chosen.values())
+
+
+def _read_seeds(seeds: Any) -> list[int]:
+    if isinstance(seeds, dict) and set(seeds) == {"first", "count"}:
+        first, count = seeds["first"], seeds["count"]
+        if _is_count(first) and _is_count(count) and count > 0:
+            return list(range(first, first + count))
+    elif isinstance(seeds, list) and seeds and all(map(_is_count, seeds)):
+        return list(dict.fromkeys(seeds))
+    raise InputError("seeds: give a list such as [1, 2, 3] or { first = 1, count = 3 }")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _combinations(block: Any) -> Iterator[dict[str, Any]]:
+    """Yield every combination of a block's values by dotted key; one that is no list is fixed."""
+    if not isinstance(block, Mapping):
+        raise InputError(f"grid: give a table of keys and lists of values, not {block!r}")
+    keys = flat(block)
+    if "seed" in keys:
+        raise InputError("grid: seed is not part of the grid; give seeds")
+    choices = [value if isinstance(value, list) else [value] for value in keys.values()]
+    for name, choice in zip(keys, choices, strict=True):
+        if not choice:
+            raise InputError(f"grid: {name}: the list of values is empty")
+    for values in itertools.product(*choices):
+        yield dict(zip(keys, values, strict=True))
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values by dotted key."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = value
+    return found
+
+
+def sweep(
+    configs: Sequence[RunConfig],
+    store: Path,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    track: Track | None = None,
+) -> SweepReport:
+    """Do the runs that a store does not have yet.
+
+    A run that raises is reported and the rest go on. The call can be ended at any moment and in any
+    way; the next one goes on with what is missing. Several calls may work on one store.
+
+    Args:
+        configs: what to run.
+        store: where to; made if it does not exist.
+        workers: processes; one a core when None. Cores are shared out among their threads.
+        cluster: address of a Dask scheduler to use instead.
+        track: wraps the finished runs, for instance with a progress bar.
+
+    Raises:
+        InputError: the store cannot be written, or the cluster cannot be reached.
+    """
+    stores.check_store(store)
+    stores.clear_leftovers(store)
+    report = SweepReport(store=store)
+    missing = []
+    for config in configs:
+        if stores.is_complete(store / config.digest):
+            report.skipped += 1
+            report.other_code += _made_by_other_code(store / config.digest, config)
+        else:
+            missing.append(config)
+    if report.other_code:
+        _LOG.warning("%d stored runs were made by another version or commit", report.other_code)
+    if not missing:
+        return report
+    finished = execute(
+        missing,
+        workers=workers,
+        cluster=cluster,
+        done=lambda config: stores.is_complete(store / config.digest),
+    )
+    with closing(finished):  # ends the workers, also when this is interrupted
+        for run in track(finished, len(missing)) if track else finished:
+            _keep(run, store, report)
+    return report
+
+
+def _made_by_other_code(run: Path, config: RunConfig) -> bool:
+    now = provenance(config)
+    try:
+        made = stores.read_json(run, "provenance.json")
+    except InputError:
+        return True  # nobody knows
+    return any(made.get(key) != now[key] for key in ("dnatrace", "commit"))
+
+
+def execute(
+    configs: Sequence[RunConfig],
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    done: engine.Done = lambda _: False,
+) -> Generator[Finished, None, None]:
+    """Yield what came of every configuration, from processes of this machine or a cluster."""
+    if cluster is not None:
+        return engine.run_on_cluster(configs, address=cluster, done=done)
+    cores = engine.usable_cores()
+    n_workers = min(workers or cores, len(configs))
+    threads = max(1, cores // n_workers)
+    return engine.run_locally(configs, workers=n_workers, threads=threads, done=done)
+
+
+def _keep(run: Finished, store: Path, report: SweepReport) -> None:
+    if run.error is not None:
+        _LOG.warning("%s (seed %d) failed: %s", run.config.digest, run.config.seed, run.error)
+        report.failed.append(Failure(config=run.config, error=run.error))
+    elif run.files is not None and stores.write_files(run.files, store, run.config.digest):
+        report.complete += 1
+    else:
+        report.skipped += 1  # another sweep was first

@@ -1,0 +1,1 @@
+"""From simulated runs to datasets, trained networks, decoders and their evaluation."""

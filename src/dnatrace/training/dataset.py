@@ -1,0 +1,388 @@
+"""Datasets on disk: samples of simulated runs in Parquet shards.
+
+A dataset is a directory: `train-00000.parquet` and so on for each split, and `dataset.json`, which
+is written last. A directory without it is not complete and is refused.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.files import replacing
+from dnatrace.networks.samples import (
+    BY_SAMPLE,
+    WINDOW_DAYS,
+    Samples,
+    collect,
+    concatenate,
+    fn_scores,
+    message_levels,
+)
+from dnatrace.seir import SeirParameters, TestErrors
+
+__all__ = [
+    "SPLITS",
+    "WINDOW_DAYS",
+    "DatasetInfo",
+    "DatasetWriter",
+    "Samples",
+    "SplitInfo",
+    "collect",
+    "concatenate",
+    "fn_scores",
+    "message_levels",
+    "read_info",
+    "read_samples",
+]
+
+SPLITS = ("train", "validation", "test")
+SCHEMA_VERSION = 1
+SHARD_ROWS = 65_536
+_DESCRIPTION = "dataset.json"
+
+_BY_AGE = ("outcomes", "contacts")
+_SCHEMA = pa.schema(
+    [
+        ("cells", pa.list_(pa.uint16())),
+        ("repeats", pa.list_(pa.uint16())),
+        ("outcomes", pa.list_(pa.int8(), WINDOW_DAYS)),
+        ("contacts", pa.list_(pa.int32(), WINDOW_DAYS)),
+        ("age_group", pa.uint8()),
+        ("isolated", pa.bool_()),
+        ("seed", pa.int64()),
+        ("person", pa.int32()),
+        ("day", pa.int16()),
+        ("state", pa.uint8()),
+        ("fn", pa.float32()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitInfo:
+    """What a split holds.
+
+    Attributes:
+        samples: rows.
+        cells: of all histograms together.
+        positives: rows in state I.
+        shards: names of its files, in order, with the digest of each.
+        f_error: of F by rounding messages: the most, and the root mean square.
+    """
+
+    samples: int
+    cells: int
+    positives: int
+    shards: tuple[tuple[str, str], ...]
+    f_error: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DatasetInfo:
+    """What `dataset.json` says.
+
+    Attributes:
+        grid: message levels, float32 [levels].
+        parameters: of the statistical model behind the messages.
+        test_errors: of its tests.
+        splits: by name.
+        origin: policy, seeds, settings and provenance, as they were given.
+    """
+
+    grid: NDArray[np.float32]
+    parameters: SeirParameters
+    test_errors: TestErrors
+    splits: dict[str, SplitInfo]
+    origin: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """One name for the content: 16 hexadecimal digits of the digests of all shards."""
+        names = [digest for split in self.splits.values() for _, digest in split.shards]
+        return hashlib.blake2b("".join(names).encode(), digest_size=8).hexdigest()
+
+    def others_kept(self, split: str) -> float:
+        """Return which share of the person-days not in state I a split holds; 1 if not known."""
+        runs = self.origin.get("runs", {}).get(split)
+        if runs is None or runs["person_days"] == runs["infected_person_days"]:
+            return 1.0
+        held = self.splits[split]
+        others = runs["person_days"] - runs["infected_person_days"]
+        return float((held.samples - held.positives) / others)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, as they are stored."""
+        model = self.parameters
+        return {
+            "schema": SCHEMA_VERSION,
+            "digest": self.digest,
+            "window_days": WINDOW_DAYS,
+            "parameters": {name: getattr(model, name) for name in ("p0", "p1", "g", "h")},
+            "test_errors": {
+                "false_positive_rate": self.test_errors.false_positive_rate,
+                "false_negative_rate": self.test_errors.false_negative_rate,
+            },
+            "splits": {
+                name: {
+                    "samples": split.samples,
+                    "positives": split.positives,
+                    "cells": split.cells,
+                    "f_error_most": split.f_error[0],
+                    "f_error_rms": split.f_error[1],
+                    "shards": [list(shard) for shard in split.shards],
+                }
+                for name, split in self.splits.items()
+            },
+            "origin": self.origin,
+            "grid": [float(level) for level in self.grid],
+        }
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Shards:
+    """The shards of one split, while they are written."""
+
+    directory: Path
+    name: str
+    model: tuple[SeirParameters, TestErrors]
+    waiting: list[Samples] = field(default_factory=list)
+    rows: int = 0
+    samples: int = 0
+    cells: int = 0
+    positives: int = 0
+    written: list[tuple[str, str]] = field(default_factory=list)
+    most_error: float = 0.0
+    squared_error: float = 0.0
+
+    def add(self, samples: Samples) -> None:
+        self.waiting.append(samples)
+        self.rows += len(samples)
+        if self.rows >= SHARD_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits as one shard."""
+        if not self.rows:
+            return
+        samples = concatenate(self.waiting)
+        self.waiting, self.rows = [], 0
+        file = f"{self.name}-{len(self.written):05d}.parquet"
+        path = self.directory / file
+        with replacing(path) as temporary:
+            pq.write_table(_to_table(samples), temporary, compression="zstd")
+        self.written.append((file, _file_digest(path)))
+        self.samples += len(samples)
+        self.cells += samples.cells.size
+        self.positives += int(samples.infected.sum())
+        error = np.abs(fn_scores(samples, 1.0, *self.model) - samples.fn)
+        self.most_error = max(self.most_error, float(error.max()))
+        self.squared_error += float((error * error).sum())
+
+    def info(self) -> SplitInfo:
+        return SplitInfo(
+            samples=self.samples,
+            cells=self.cells,
+            positives=self.positives,
+            shards=tuple(self.written),
+            f_error=(self.most_error, (self.squared_error / max(self.samples, 1)) ** 0.5),
+        )
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class DatasetWriter:
+    """Writes a dataset as samples come in, holding one shard a split in memory.
+
+    Guarantee: `dataset.json` is written by `finish`, after all shards; until then the directory is
+    not a dataset.
+    """
+
+    directory: Path
+    grid: NDArray[np.float32]
+    parameters: SeirParameters
+    test_errors: TestErrors
+    _splits: dict[str, _Shards] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        model = (self.parameters, self.test_errors)
+        self._splits = {
+            name: _Shards(directory=self.directory, name=name, model=model) for name in SPLITS
+        }
+
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        *,
+        grid: NDArray[np.float32],
+        parameters: SeirParameters,
+        test_errors: TestErrors,
+    ) -> Self:
+        """Start a dataset in a directory that is new or empty."""
+        check_new(directory)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{directory}: cannot be made: {error.strerror}") from error
+        return cls(directory=directory, grid=grid, parameters=parameters, test_errors=test_errors)
+
+    def add(self, split: str, samples: Samples) -> None:
+        """Append samples to a split; a shard is written when 65,536 wait."""
+        if len(samples):
+            self._splits[split].add(samples)
+
+    def finish(self, origin: dict[str, Any]) -> DatasetInfo:
+        """Write what waits and then `dataset.json`."""
+        for shards in self._splits.values():
+            shards.flush()
+        info = DatasetInfo(
+            grid=self.grid,
+            parameters=self.parameters,
+            test_errors=self.test_errors,
+            splits={name: shards.info() for name, shards in self._splits.items()},
+            origin=origin,
+        )
+        with replacing(self.directory / _DESCRIPTION) as temporary:
+            text = json.dumps(info.as_dict(), indent=1, allow_nan=False)
+            temporary.write_text(text + "\n", "utf-8")
+        return info
+
+
+def check_new(directory: Path) -> None:
+    """Raise unless a dataset could begin in that directory."""
+    if directory.is_dir() and any(directory.glob("*.parquet")):
+        whole = (directory / _DESCRIPTION).exists()
+        what = "a dataset" if whole else "an unfinished dataset"
+        raise InputError(f"{directory}: holds {what} already; remove it or choose another name")
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise InputError(f"{directory}: is not a new or empty directory")
+
+
+def read_info(directory: Path) -> DatasetInfo:
+    """Read what a dataset says of itself.
+
+    Raises:
+        InputError: there is no such directory, it is not complete, or the description is damaged.
+    """
+    path = directory / _DESCRIPTION
+    if not directory.is_dir():
+        raise InputError(f"{directory}: no such dataset")
+    if not path.is_file():
+        raise InputError(f"{directory}: is not a complete dataset: {_DESCRIPTION} is missing")
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+        if stored["schema"] != SCHEMA_VERSION or stored["window_days"] != WINDOW_DAYS:
+            raise InputError(f"{path}: is of another version of dnatrace")
+        return DatasetInfo(
+            grid=np.array(stored["grid"], dtype=np.float32),
+            parameters=SeirParameters(**stored["parameters"]),
+            test_errors=TestErrors(**stored["test_errors"]),
+            splits={name: _split_info(stored["splits"][name]) for name in SPLITS},
+            origin=stored["origin"],
+        )
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is damaged: {error!r}") from error
+
+
+def _split_info(stored: dict[str, Any]) -> SplitInfo:
+    return SplitInfo(
+        samples=int(stored["samples"]),
+        cells=int(stored["cells"]),
+        positives=int(stored["positives"]),
+        shards=tuple((str(file), str(digest)) for file, digest in stored["shards"]),
+        f_error=(float(stored["f_error_most"]), float(stored["f_error_rms"])),
+    )
+
+
+def read_samples(directory: Path, split: str) -> Samples:
+    """Read the samples of a split, in the order they were written: by run, then by day.
+
+    Cost: the memory of the samples and of one shard.
+
+    Raises:
+        InputError: the dataset is not complete, or a shard is missing or damaged.
+    """
+    info = read_info(directory)
+    if split not in SPLITS:
+        raise InputError(f"split '{split}' does not exist; there are {', '.join(SPLITS)}")
+    held = info.splits[split]
+    columns = _empty_columns(held.samples, held.cells)
+    row = cell = 0
+    for file, digest in held.shards:
+        part = _read_shard(directory / file, digest)
+        n, m = part["offsets"].size - 1, part["cells"].size
+        if row + n > held.samples or cell + m > held.cells:
+            raise InputError(f"{directory / file}: holds more samples than {_DESCRIPTION} says")
+        columns["offsets"][row + 1 : row + n + 1] = cell + part["offsets"][1:]
+        for name in ("cells", "repeats"):
+            columns[name][cell : cell + m] = part[name]
+        for name in BY_SAMPLE:
+            columns[name][row : row + n] = part[name]
+        row, cell = row + n, cell + m
+    if (row, cell) != (held.samples, held.cells):
+        raise InputError(f"{directory}: holds fewer samples of '{split}' than {_DESCRIPTION} says")
+    return Samples(grid=info.grid, **columns)
+
+
+def _empty_columns(n: int, n_cells: int) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {
+        "offsets": np.zeros(n + 1, dtype=np.int64),
+        "cells": np.empty(n_cells, dtype=np.uint16),
+        "repeats": np.empty(n_cells, dtype=np.uint16),
+    }
+    for name in BY_SAMPLE:
+        kind = _SCHEMA.field(name).type
+        scalar = kind.value_type if name in _BY_AGE else kind
+        shape = (n, WINDOW_DAYS) if name in _BY_AGE else (n,)
+        columns[name] = np.empty(shape, dtype=scalar.to_pandas_dtype())
+    return columns
+
+
+def _to_table(samples: Samples) -> pa.Table:
+    offsets = pa.array(samples.offsets, pa.int32())
+    columns = {
+        name: pa.ListArray.from_arrays(offsets, pa.array(getattr(samples, name)))
+        for name in ("cells", "repeats")
+    }
+    for name in BY_SAMPLE:
+        values = getattr(samples, name)
+        if name in _BY_AGE:
+            flat = pa.array(np.ascontiguousarray(values).ravel())
+            columns[name] = pa.FixedSizeListArray.from_arrays(flat, WINDOW_DAYS)
+        else:
+            columns[name] = pa.array(values)
+    return pa.table(columns, schema=_SCHEMA)
+
+
+def _read_shard(path: Path, digest: str) -> dict[str, NDArray[Any]]:
+    if not path.is_file():
+        raise InputError(f"{path}: is missing")
+    if _file_digest(path) != digest:
+        raise InputError(f"{path}: is damaged: its content is not what {_DESCRIPTION} says")
+    try:
+        table = pq.read_table(path, schema=_SCHEMA)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: is damaged: {error}") from error
+    columns = {name: table.column(name).combine_chunks() for name in _SCHEMA.names}
+    read: dict[str, NDArray[Any]] = {"offsets": columns["cells"].offsets.to_numpy()}
+    for name, column in columns.items():
+        if name in ("cells", "repeats", *_BY_AGE):
+            values = column.flatten().to_numpy()
+            read[name] = values.reshape(-1, WINDOW_DAYS) if name in _BY_AGE else values
+        else:
+            read[name] = column.to_numpy(zero_copy_only=False)
+    return read
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

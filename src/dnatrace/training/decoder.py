@@ -1,0 +1,246 @@
+"""Training of decoders: infected people against others of the same day, with noise in the loop.
+
+A decoder only has to put people of one day in order. So a case is one infected person among others
+drawn from the same day of the same run, and the loss is that of picking the right one: minus the
+log of the softmax (a conditional logit; how common infections are on that day cancels). Tallies are
+stored without noise; every step adds new noise of a random size, so that one decoder serves all ε.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.networks.architecture import WINDOW
+from dnatrace.networks.decoder import (
+    LEAST_NOISE,
+    MOST_NOISE,
+    N_COMMON,
+    N_INPUTS,
+    common_inputs,
+    scaled_tallies,
+    shapes,
+)
+from dnatrace.rng import Stream
+from dnatrace.seir import TestErrors
+
+Floats = NDArray[np.float32]
+Track = Callable[[Iterable[int], int], Iterable[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to train.
+
+    Attributes:
+        steps: of the optimiser.
+        infected: cases a step.
+        others: people that each is told from.
+        rate: the first learning rate; it falls to 0 as a cosine.
+        weight_decay: of AdamW.
+        width: of the hidden layers.
+        least_noise: standard deviation of the noise on a tally, log-uniform from this …
+        most_noise: … to this.
+        tallies: how many of the newest tallies are read; 0 for public facts alone.
+        seed: of first weights, noise and order.
+    """
+
+    steps: int = 4000
+    infected: int = 96
+    others: int = 64
+    rate: float = 3e-3
+    weight_decay: float = 1e-4
+    width: int = 32
+    least_noise: float = LEAST_NOISE
+    most_noise: float = MOST_NOISE
+    tallies: int = WINDOW
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "infected", "others", "width"):
+            require_at_least(name, getattr(self, name), 1)
+        if not 0.0 < self.least_noise <= self.most_noise < np.inf:
+            raise InputError("noise must go from a positive least to a finite most")
+        if not 0 <= self.tallies <= WINDOW:
+            raise InputError(f"tallies: a decoder reads from 0 to {WINDOW}, not {self.tallies}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cases:
+    """People on days of runs: of each day, the infected first, then others.
+
+    Attributes:
+        tallies: without noise, newest first, float32 [rows, 14].
+        noisy: whether a tally gets noise (somebody was met in its window), bool [rows, 14].
+        personal: inputs by `decoder.personal_inputs`, float32 [rows, …].
+        worth: of finding the person, float32 [rows]; 0 for those who are not infected.
+        rates: error rates of tests, float32 [days, 2], false positive first.
+        first: of each day, its first row, int64 [days].
+        infected: of each day, how many rows are infected, int64 [days].
+        others: of each day, how many rows are others, int64 [days].
+    """
+
+    tallies: Floats
+    noisy: NDArray[np.bool_]
+    personal: Floats
+    worth: Floats
+    rates: Floats
+    first: NDArray[np.int64]
+    infected: NDArray[np.int64]
+    others: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.infected.sum())
+
+
+def join(parts: Sequence[Cases]) -> Cases:
+    """Return all cases of several runs."""
+    if not parts:
+        raise InputError("training needs at least one run")
+    starts = np.cumsum([0, *(len(p.worth) for p in parts)])
+    columns = ("tallies", "noisy", "personal", "worth", "rates", "infected", "others")
+    joined = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
+    first = np.concatenate([p.first + start for p, start in zip(parts, starts, strict=False)])
+    return Cases(first=first, **joined)
+
+
+def train(cases: Cases, settings: Settings, *, track: Track | None = None) -> dict[str, Floats]:
+    """Return the weights of a decoder.
+
+    Guarantee: the same arguments give the same bits on one machine.
+    Cost: `steps` passes of infected × (1 + others) rows forward and back.
+
+    Args:
+        cases: of all runs.
+        settings: how to train.
+        track: wraps the steps, for instance with a progress bar.
+    """
+    if not len(cases):
+        raise InputError("training needs somebody infected")
+    rows = _Rows(cases)
+    scale = _scale(cases, settings)
+    weights = _first_weights(settings)
+    optimiser = _optimiser(settings)
+    state = optimiser.init(weights)
+    step = _make_step(optimiser, scale)
+    rng = Stream(settings.seed, "decoder/noise").generator()
+    steps = range(settings.steps)
+    for _ in track(steps, settings.steps) if track else steps:
+        weights, state = step(weights, state, jnp.asarray(rows.draw(rng, settings)))
+    return _folded({name: np.asarray(w) for name, w in weights.items()}, scale, settings.tallies)
+
+
+class _Rows:
+    """Cases ready to be drawn from."""
+
+    def __init__(self, cases: Cases) -> None:
+        self.cases = cases
+        self.day = np.repeat(np.arange(cases.first.size), cases.infected)
+        before = np.cumsum(cases.infected) - cases.infected
+        self.row = cases.first[self.day] + np.arange(self.day.size) - before[self.day]
+        # A day with many infected is not so much more telling than a day with few.
+        weight = cases.worth[self.row] / np.sqrt(cases.infected[self.day] + 3.0)
+        self.share = weight / weight.sum()
+
+    def draw(self, rng: np.random.Generator, settings: Settings) -> Floats:
+        """Return inputs with fresh noise, float32 [infected, 1 + others, inputs]."""
+        c = self.cases
+        chosen = rng.choice(self.row.size, settings.infected, p=self.share)
+        day = self.day[chosen]
+        among = rng.integers(0, c.others[day][:, None], (settings.infected, settings.others))
+        beside = (c.first + c.infected)[day][:, None] + among
+        rows = np.concatenate([self.row[chosen][:, None], beside], axis=1)
+        low, high = np.log(settings.least_noise), np.log(settings.most_noise)
+        noise = np.exp(rng.uniform(low, high, settings.infected))[:, None, None]
+        draws = rng.standard_normal((*rows.shape, WINDOW), dtype=np.float32)
+        tallies = c.tallies[rows] + np.where(c.noisy[rows], noise * draws, 0.0)
+        tallies[..., settings.tallies :] = 0.0
+        common = np.stack(
+            [_common(n, rates) for n, rates in zip(noise.ravel(), c.rates[day], strict=True)]
+        )
+        if settings.tallies == 0:
+            common[:, 0] = 0.0
+        common = np.broadcast_to(common[:, None, :], (*rows.shape, N_COMMON))
+        parts = [scaled_tallies(tallies, noise), c.personal[rows], common]
+        return np.concatenate(parts, axis=-1)
+
+
+def _common(noise: float, rates: Floats) -> Floats:
+    errors = TestErrors(false_positive_rate=float(rates[0]), false_negative_rate=float(rates[1]))
+    return common_inputs(noise, errors)
+
+
+def _scale(cases: Cases, settings: Settings) -> tuple[Floats, Floats]:
+    """Return mean and spread of every input, which training divides by."""
+    rng = Stream(settings.seed, "decoder/scale").generator()
+    rows = _Rows(cases)
+    seen = np.concatenate([rows.draw(rng, settings).reshape(-1, N_INPUTS) for _ in range(20)])
+    mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), 0.05)
+    mean[:WINDOW], spread[:WINDOW] = 0.0, 1.0
+    return mean.astype(np.float32), spread.astype(np.float32)
+
+
+def _first_weights(settings: Settings) -> dict[str, jax.Array]:
+    rng = Stream(settings.seed, "decoder/weights").generator()
+    weights = {}
+    for name, shape in shapes(settings.width).items():
+        start = np.zeros(shape)
+        if name.endswith("weight"):
+            start = rng.normal(size=shape) * np.sqrt(2.0 / shape[0])
+        # No preference at first.
+        weights[name] = jnp.asarray(0.1 * start if name.startswith("2") else start, jnp.float32)
+    return weights
+
+
+def _optimiser(settings: Settings) -> Any:
+    schedule = optax.cosine_decay_schedule(settings.rate, settings.steps)
+    return optax.chain(
+        optax.clip_by_global_norm(1.0),
+        optax.adamw(schedule, weight_decay=settings.weight_decay),
+    )
+
+
+def _make_step(optimiser: Any, scale: tuple[Floats, Floats]) -> Any:
+    mean, spread = scale
+
+    def loss(weights: Any, inputs: jax.Array) -> jax.Array:
+        scores = forward(weights, (inputs - mean) / spread)
+        return jnp.mean(jax.nn.logsumexp(scores, axis=1) - scores[:, 0])
+
+    @jax.jit
+    def step(weights: Any, state: Any, inputs: jax.Array) -> tuple[Any, Any]:
+        slope = jax.grad(loss)(weights, inputs)
+        update, state = optimiser.update(slope, state, weights)
+        return optax.apply_updates(weights, update), state
+
+    return step
+
+
+def forward(weights: Any, inputs: Any) -> Any:
+    """Return scores [...] of dense inputs [..., inputs], by JAX."""
+    x = inputs
+    for i in range(2):
+        x = jax.nn.relu(x @ weights[f"{i}.weight"] + weights[f"{i}.bias"])
+    return (x @ weights["2.weight"] + weights["2.bias"])[..., 0]
+
+
+def _folded(
+    weights: dict[str, Floats], scale: tuple[Floats, Floats], tallies: int
+) -> dict[str, Floats]:
+    """Return weights for inputs as they are: subtracting and dividing go into the first layer.
+
+    Inputs that training did not show have weight 0, so that nothing about them matters.
+    """
+    mean, spread = scale
+    first = weights["0.weight"] / spread[:, None]
+    first[tallies:WINDOW] = 0.0
+    if tallies == 0:
+        first[-N_COMMON] = 0.0  # how noisy they are
+    bias = weights["0.bias"] - mean @ first
+    return weights | {"0.weight": first.astype(np.float32), "0.bias": bias.astype(np.float32)}

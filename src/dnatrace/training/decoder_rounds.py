@@ -1,0 +1,331 @@
+"""A decoder from nothing: rounds of runs under the last decoder, and training on all runs so far.
+
+What people look like when a policy works differs from what they look like when it does not, so the
+first runs are made under `dna` and later ones under the decoder of the round before (DAgger: Ross,
+Gordon and Bagnell 2011). Runs differ in ε, first infections, test errors, adherence and capacity.
+"""
+
+import importlib.metadata
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace import policy
+from dnatrace._version import __version__
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.methods.base import Method
+from dnatrace.methods.catalogue import build_method
+from dnatrace.methods.tally import Acquaintance, tallies
+from dnatrace.networks.architecture import WINDOW
+from dnatrace.networks.decoder import Alarm, Decoder, PublicFacts, personal_inputs, write_decoder
+from dnatrace.rng import Stream
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.run import build_simulator, loop_rules, method_options
+from dnatrace.seir import State, TestErrors
+from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
+from dnatrace.sweeps.workers import deaf_to_interrupts, thread_settings, usable_cores
+from dnatrace.tracing import DayLog, trace
+from dnatrace.training import decoder as decoder_training
+from dnatrace.training.decoder import Cases, Settings
+
+Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
+
+ALARM = Alarm(low=0.02, high=0.1)
+FIRST_SEED = 8001
+EPSILONS = (1.0, 0.2, 0.1, 0.05, 0.001, 0.4)
+SCENARIOS: tuple[dict[str, Any], ...] = (
+    {},
+    {"initially_infected": 50},
+    {"tests.false_positive_rate": 0.1, "tests.false_negative_rate": 0.01},
+    {"tests.false_positive_rate": 0.25, "tests.false_negative_rate": 0.03},
+    {"isolation.adherence": 0.5, "isolation.adherence_unit": "event"},
+    {"isolation.adherence": 0.8},
+    {"tests.capacity": 0.04},
+    {},
+)
+_FIRST_POLICY = {"method": "dna", "gamma": 0.05}  # the clip that serves small ε
+_FIRST_DAY = 4  # before it there is too little to learn from
+_MOST_INFECTED, _OTHERS = 40, 240  # people of a day that are kept
+_WORTH_OF_CONTACTS = 0.5  # exponent: finding those who meet many prevents more
+_LIBRARIES = ("numpy", "jax", "jaxlib", "optax")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to train.
+
+    Attributes:
+        out: the file to write.
+        rounds: of runs and training.
+        runs: a round.
+        people: of every run.
+        days: of every run.
+        workers: processes for runs.
+        settings: of training.
+    """
+
+    out: Path
+    rounds: int = 4
+    runs: int = 32
+    people: int = 10_000
+    days: int = 100
+    workers: int = field(default_factory=usable_cores)
+    settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "runs", "workers"):
+            require_at_least(name, getattr(self, name), 1)
+        require_at_least("people", self.people, _OTHERS + _MOST_INFECTED)
+        require_at_least("days", self.days, _FIRST_DAY + 2)
+
+    def configs(self, number: int) -> list[RunConfig]:
+        """Return the runs of a round."""
+        configs = []
+        for i in range(self.runs):
+            epsilon = EPSILONS[(i + i // len(SCENARIOS)) % len(EPSILONS)]
+            of_all = {"people": self.people, "days": self.days, "epsilon": epsilon}
+            seed = {"seed": FIRST_SEED + number * self.runs + i}
+            scenario = SCENARIOS[i % len(SCENARIOS)]
+            configs.append(load_config(overrides=of_all | seed | scenario | _FIRST_POLICY))
+        return configs
+
+    @property
+    def command(self) -> str:
+        """The command that makes the decoder."""
+        s, usual = self.settings, Settings()
+        parts = [f"dnatrace train --network tally --rounds {self.rounds} --runs {self.runs}"]
+        parts += [f"--people {self.people} --days {self.days} --steps {s.steps}"]
+        parts += [f"--tallies {s.tallies}"] if s.tallies != usual.tallies else []
+        return " ".join([*parts, f"--seed {s.seed}"])
+
+
+def train_decoder(order: Order, *, track: Track | None = None) -> dict[str, Any]:
+    """Train a decoder, write it, and return a row about it.
+
+    Guarantee: the same order gives the same bytes on one machine, whatever the workers.
+    Cost: rounds × runs closed-loop runs, and `settings.steps` steps a round.
+    """
+    parts: list[Cases] = []
+    decoder: Decoder | None = None
+    for number in range(order.rounds):
+        parts += _collect(order, number, decoder, track)
+        weights = decoder_training.train(
+            decoder_training.join(parts),
+            order.settings,
+            track=_named(track, f"round {number + 1}, steps"),
+        )
+        decoder = Decoder(
+            name=order.out.stem,
+            alarm=ALARM,
+            weights=weights,
+            provenance=_provenance(order, number + 1, sum(map(len, parts))),
+        )
+    assert decoder is not None  # rounds ≥ 1
+    write_decoder(order.out, decoder)
+    return {
+        "decoder": str(order.out),
+        "runs": order.rounds * order.runs,
+        "cases": sum(map(len, parts)),
+        "digest": decoder.digest,
+        "kilobytes": round(order.out.stat().st_size / 1e3, 1),
+    }
+
+
+def _named(track: Track | None, name: str) -> decoder_training.Track | None:
+    return None if track is None else lambda steps, total: track(steps, total, name)
+
+
+def _collect(
+    order: Order, number: int, decoder: Decoder | None, track: Track | None
+) -> list[Cases]:
+    jobs = [(config, decoder) for config in order.configs(number)]
+    # Fresh processes: forking one that has loaded JAX can hang.
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
+        with deaf_to_interrupts(), thread_settings(1):  # processes start here
+            done: Iterable[Cases] = pool.map(_cases_of_job, jobs)
+        if track is not None:
+            done = track(done, len(jobs), f"round {number + 1}, runs")
+        return list(done)
+
+
+def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> Cases:
+    config, decoder = job
+    options, name = method_options(config), config.method.name
+    if decoder is not None:
+        options, name = replace(options, decoder=decoder, release=None), "tally"
+    return cases_of(record(config, build_method(name, options)), seed=config.seed)
+
+
+def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
+    return {
+        "dnatrace": __version__,
+        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
+        "runs": {
+            "count": rounds * order.runs,
+            "people": order.people,
+            "days": order.days,
+            "seeds": [FIRST_SEED, FIRST_SEED + rounds * order.runs - 1],
+            "epsilons": list(EPSILONS),
+            "scenarios": list(SCENARIOS),
+        },
+        "cases": cases,
+        "settings": asdict(order.settings),
+        "command": order.command,
+        "note": "trained on simulated people: training has no privacy cost",
+    }
+
+
+# --- what is kept of a run -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Record:
+    """A run as training sees it; arrays are [days, people] or [people].
+
+    Attributes:
+        tallies: without noise, float32.
+        met: whether anybody was met in the window, bool.
+        results: own tests of the day, int8: 1, 0 or -1 without a test.
+        mean_contacts: running average at the end of the day, float32.
+        seir: true state at the end of the day, uint8.
+        free: alive and not in isolation, bool.
+        age_groups: uint8.
+        follows: whether a positive result would be followed, as a share, float32.
+        test_errors: of the run.
+    """
+
+    tallies: NDArray[np.float32]
+    met: NDArray[np.bool_]
+    results: NDArray[np.int8]
+    mean_contacts: NDArray[np.float32]
+    seir: NDArray[np.uint8]
+    free: NDArray[np.bool_]
+    age_groups: NDArray[np.uint8]
+    follows: NDArray[np.float32]
+    test_errors: TestErrors
+
+
+def record(config: RunConfig, method: Method) -> Record:
+    """Run the closed loop and return what training needs of it; results must not be delayed."""
+    simulator, rules = build_simulator(config), loop_rules(config)
+    if rules.tests.order_delay or rules.tests.result_delay:
+        raise InputError("decoders learn from runs without delays of tests")
+    acquaintance = Acquaintance.start(simulator.n_people)
+    rows: dict[str, list[NDArray[Any]]] = {
+        name: [] for name in ("tallies", "met", "results", "mean_contacts", "seir", "free")
+    }
+    logs = trace(simulator, method, rules, days=config.days, seed=config.seed, with_messages=True)
+    with closing(logs):
+        for log in logs:
+            acquaintance = acquaintance.after(log.facts.window[-1].counts, log.isolated)
+            for name, row in _of_day(log, acquaintance).items():
+                rows[name].append(row)
+    everyone = np.arange(simulator.n_people)
+    follows = np.full(everyone.size, rules.isolation.adherence)
+    if rules.isolation.adherence_unit is policy.AdherenceUnit.PERSON:
+        stream = Stream(config.seed, "isolation/adherence")
+        follows = policy.follows(everyone, day=0, rules=rules.isolation, stream=stream)
+    return Record(
+        **{name: np.stack(values) for name, values in rows.items()},
+        age_groups=simulator.age_groups.copy(),
+        follows=follows.astype(np.float32),
+        test_errors=rules.tests.errors,
+    )
+
+
+def _of_day(log: DayLog, acquaintance: Acquaintance) -> dict[str, NDArray[Any]]:
+    facts = log.facts
+    assert facts.messages is not None  # asked for
+    results = np.full(facts.window.n_people, -1, dtype=np.int8)
+    results[log.tested] = log.results
+    return {
+        "tallies": tallies(facts, facts.messages, ALARM).astype(np.float32),
+        "met": facts.window.counts.any(axis=0),
+        "results": results,
+        "mean_contacts": acquaintance.mean.astype(np.float32),
+        "seir": SEIR_OF_COURSE[log.states],
+        "free": ~log.isolated & (log.states != CourseState.DEATH),
+    }
+
+
+def cases_of(run: Record, *, seed: int) -> Cases:
+    """Return people to learn from: for every day, those whom a test on the next day would find.
+
+    At most 40 infected people and 240 others, who may be infected, too, of those who can be tested
+    on the next day. Finding somebody is worth the square root of how many people they meet, and
+    nothing when they would not isolate.
+    """
+    rng = Stream(seed, "decoder/cases").generator()
+    days = [_day_cases(run, day, rng) for day in range(_FIRST_DAY, len(run.seir) - 1)]
+    return decoder_training.join([day for day in days if day is not None] or [_empty()])
+
+
+def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
+    able = run.free[day + 1]
+    found = (run.seir[day + 1] == State.E) | (run.seir[day + 1] == State.I)
+    contacts = (run.mean_contacts[day] + 0.5) ** _WORTH_OF_CONTACTS
+    worth = np.where(able & found, run.follows * contacts, 0.0)
+    infected = np.flatnonzero(worth > 0.0)
+    candidates = np.flatnonzero(able)
+    if infected.size == 0 or candidates.size < _OTHERS:
+        return None
+    infected = rng.permutation(infected)[:_MOST_INFECTED]
+    others = rng.choice(candidates, _OTHERS, replace=False)
+    people = np.concatenate([infected, others])
+    past = slice(max(0, day - WINDOW + 1), day + 1)
+    facts = PublicFacts(
+        outcomes=run.results[past, people],
+        mean_contacts=run.mean_contacts[day, people].astype(np.float64),
+        age_groups=run.age_groups[people],
+        test_errors=run.test_errors,
+    )
+    errors = run.test_errors
+    return Cases(
+        tallies=_newest_first(run.tallies[past, people]),
+        noisy=_newest_first(run.met[past, people]),
+        personal=personal_inputs(facts),
+        worth=np.concatenate([worth[infected], np.zeros(_OTHERS)]).astype(np.float32),
+        rates=np.array([[errors.false_positive_rate, errors.false_negative_rate]], np.float32),
+        first=np.zeros(1, dtype=np.int64),
+        infected=np.array([infected.size]),
+        others=np.array([_OTHERS]),
+    )
+
+
+def _newest_first(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return [people, 14] from [days, people]; days before the first are 0."""
+    out = np.zeros((rows.shape[1], WINDOW), dtype=rows.dtype)
+    out[:, : len(rows)] = rows[::-1].T
+    return out
+
+
+def _empty() -> Cases:
+    """Return the cases of a run in which nobody could be found."""
+    width = personal_inputs(
+        PublicFacts(
+            outcomes=np.empty((1, 0), dtype=np.int8),
+            mean_contacts=np.empty(0),
+            age_groups=None,
+            test_errors=TestErrors(),
+        )
+    ).shape[1]
+    nobody = np.empty((0, WINDOW), dtype=np.float32)
+    none = np.empty(0, dtype=np.int64)
+    return Cases(
+        tallies=nobody,
+        noisy=nobody.astype(np.bool_),
+        personal=np.empty((0, width), dtype=np.float32),
+        worth=np.empty(0, dtype=np.float32),
+        rates=np.empty((0, 2), dtype=np.float32),
+        first=none,
+        infected=none,
+        others=none,
+    )

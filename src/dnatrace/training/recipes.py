@@ -1,0 +1,230 @@
+"""From a dataset to model files: recipes, training, projection, certificate, curve."""
+
+import csv
+import importlib.metadata
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from dnatrace._version import __version__
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.files import replacing
+from dnatrace.networks.architecture import Architecture, Kind, Variant, levels_up_to
+from dnatrace.networks.certificate import project
+from dnatrace.networks.model_file import SUFFIX, write_model
+from dnatrace.rng import Stream
+from dnatrace.runs import figures
+from dnatrace.training import network as training
+from dnatrace.training.dataset import DatasetInfo, Samples, read_info, read_samples
+
+Track = Callable[[Iterable[int], int, str], Iterable[int]]
+
+_LIBRARIES = ("numpy", "jax", "jaxlib", "equinox", "optax")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How a model that ships is made.
+
+    Attributes:
+        kind: which network.
+        gamma: messages are clipped to [0, gamma].
+        with_exposed: whether it predicts E or I and augments P(E) + P(I), rather than I and P(I).
+        width: of the layers that see messages.
+        batch: samples a step.
+    """
+
+    kind: Kind
+    gamma: float
+    with_exposed: bool
+    width: int
+    batch: int
+
+
+RECIPES = {
+    "dna": Recipe(kind=Kind.TIGHT, gamma=0.2, with_exposed=True, width=16, batch=1024),
+    "dna-paper": Recipe(kind=Kind.PAPER, gamma=0.7, with_exposed=False, width=64, batch=2048),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to train.
+
+    Attributes:
+        dataset: directory of the samples.
+        out: directory for model files and curves.
+        network: one of `RECIPES`.
+        variants: which of combined, alone and public.
+        gamma: in place of the recipe's.
+        epochs: passes over the samples.
+        seed: of first weights and order.
+        samples: use so many of the training samples, drawn at random; all when None.
+    """
+
+    dataset: Path
+    out: Path
+    network: str = "dna"
+    variants: tuple[Variant, ...] = tuple(Variant)
+    gamma: float | None = None
+    epochs: int = 40
+    seed: int = 1
+    samples: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.network not in RECIPES:
+            names = ", ".join(RECIPES)
+            raise InputError(f"network '{self.network}' does not exist; there are {names}")
+        if self.samples is not None:
+            require_at_least("samples", self.samples, 2)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the network."""
+        return RECIPES[self.network]
+
+    def name(self, variant: Variant) -> str:
+        """Return the name of a model: `dna`, `dna-alone`, `dna-public`."""
+        return self.network if variant is Variant.COMBINED else f"{self.network}-{variant}"
+
+    def command(self, variant: Variant) -> str:
+        """Return the command that makes one model; the dataset is named by its digest instead."""
+        parts = ["dnatrace train DATASET", f"--network {self.network}", f"--variant {variant}"]
+        parts += [f"--epochs {self.epochs}"]
+        parts += [f"--gamma {self.gamma:g}"] if self.gamma is not None else []
+        parts += [f"--samples {self.samples}"] if self.samples is not None else []
+        return " ".join([*parts, f"--seed {self.seed}"])
+
+
+def train_models(order: Order, *, track: Track | None = None) -> list[dict[str, Any]]:
+    """Train the variants of a network, write model files and curves (CSV, SVG), return a row each.
+
+    A run that was killed goes on from its last epoch when it is started again.
+    """
+    if not order.out.is_dir():
+        order.out.mkdir(parents=True)
+    info = read_info(order.dataset)
+    samples = _chosen(read_samples(order.dataset, "train"), order)
+    validation = read_samples(order.dataset, "validation")
+    return [_train_one(order, v, info, samples, validation, track) for v in order.variants]
+
+
+def _chosen(samples: Samples, order: Order) -> Samples:
+    if order.samples is None or order.samples >= len(samples):
+        return samples
+    rng = Stream(order.seed, "training/samples").generator()
+    return samples.take(np.sort(rng.permutation(len(samples))[: order.samples]))
+
+
+def _train_one(
+    order: Order,
+    variant: Variant,
+    info: DatasetInfo,
+    samples: Samples,
+    validation: Samples,
+    track: Track | None,
+) -> dict[str, Any]:
+    recipe, p1 = order.recipe, info.parameters.p1
+    architecture = Architecture(
+        kind=recipe.kind,
+        variant=variant,
+        gamma=recipe.gamma if order.gamma is None else order.gamma,
+        with_exposed=recipe.with_exposed,
+        width=recipe.width,
+        # The offset of a network that F is added to is multiplied by p1 afterwards.
+        public_scale=1.0 / p1 if variant is Variant.COMBINED else 1.0,
+    )
+    settings = training.Settings(epochs=order.epochs, batch=recipe.batch, seed=order.seed)
+    train, check = (
+        training.prepare(
+            part,
+            architecture,
+            parameters=info.parameters,
+            test_errors=info.test_errors,
+            others_kept=info.others_kept(split),
+        )
+        for part, split in ((samples, "train"), (validation, "validation"))
+    )
+    name = order.name(variant)
+    checkpoint = order.out / f"{name}.checkpoint.npz"
+    trained = training.train(
+        architecture,
+        train,
+        check,
+        p1=p1,
+        settings=settings,
+        checkpoint=checkpoint,
+        track=(lambda epochs, n: track(epochs, n, f"{name}, epochs")) if track else None,
+    )
+    path = order.out / f"{name}{SUFFIX}"
+    auc = trained.curve[trained.epoch - 1]["validation_auc"]
+    about = _provenance(order, variant, info, settings, len(samples))
+    certificate = write_model(
+        path,
+        architecture=architecture,
+        weights=project(architecture, trained.weights),
+        trained={k: trained.weights[k] for k in architecture.message_path()},
+        grid=info.grid[: levels_up_to(info.grid, architecture.gamma)],
+        provenance=about | {"epoch": trained.epoch, "validation_auc": auc},
+    )
+    _write_curve(order.out / f"{name}.csv", trained.curve)
+    _draw_curve(order.out / f"{name}.svg", name, trained.curve)
+    checkpoint.unlink(missing_ok=True)
+    return {
+        "model": str(path),
+        "variant": variant.value,
+        "samples": len(samples),
+        "epoch": trained.epoch,
+        "validation_auc": auc,
+        "lipschitz_bound": certificate.lipschitz_bound,
+        "digest": certificate.digest,
+        "kilobytes": round(path.stat().st_size / 1e3, 1),
+    }
+
+
+def _provenance(
+    order: Order,
+    variant: Variant,
+    info: DatasetInfo,
+    settings: training.Settings,
+    n_samples: int,
+) -> dict[str, Any]:
+    return {
+        "dnatrace": __version__,
+        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
+        "dataset": {"digest": info.digest, "origin": info.origin, "samples": n_samples},
+        "parameters": asdict(info.parameters),
+        "test_errors": asdict(info.test_errors),
+        "settings": asdict(settings),
+        "command": order.command(variant),
+        "note": "trained on simulated people: training has no privacy cost",
+    }
+
+
+def _write_curve(path: Path, curve: list[dict[str, float]]) -> None:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(curve[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(curve)
+
+
+def _draw_curve(path: Path, name: str, curve: list[dict[str, float]]) -> None:
+    epochs = [row["epoch"] for row in curve]
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.plot(epochs, [row["loss"] for row in curve], color=figures.BLUE)
+    above.set_ylabel("training loss")
+    above.set_title(f"{name}: one point an epoch", loc="left")
+    below.plot(epochs, [100 * row["validation_auc"] for row in curve], color=figures.VERMILION)
+    below.set_ylabel("validation AUC, %")
+    below.set_xlabel("epoch")
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+    with replacing(path) as temporary:  # noqa: SIM117
+        with rc_context({"svg.hashsalt": "dnatrace", "svg.fonttype": "none"}):
+            figure.savefig(temporary, metadata={"Date": None})
