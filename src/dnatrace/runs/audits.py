@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.run import loop_rules, method_options
 from dnatrace.files import replacing
 from dnatrace.methods.base import Method
 from dnatrace.methods.catalogue import build_method, release_of
@@ -21,6 +19,8 @@ from dnatrace.privacy.audit import AuditResult
 from dnatrace.privacy.audit import audit as run_audit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.privacy.noise import FastNoise, SecureNoise
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import loop_rules, method_options
 
 _MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs a draw
 _SHORTEST_WINDOW = 3  # days: a contact two days before the release

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from dnatrace.runs.config import RunConfig
 from dnatrace.methods.catalogue import release_of
 from dnatrace.networks.decoder import load_decoder
 from dnatrace.networks.runtime import load_model
@@ -17,6 +16,7 @@ from dnatrace.privacy.accounting import (
 )
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
 from dnatrace.privacy.statement import Provenance, statement
+from dnatrace.runs.config import RunConfig
 
 
 def target_of(config: RunConfig) -> Target:

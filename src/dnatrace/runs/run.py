@@ -16,13 +16,13 @@ import pyarrow as pa
 from dnatrace import tables
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
-from dnatrace.runs import guarantees
-from dnatrace.runs.config import MethodSection, RunConfig
-from dnatrace.runs.metrics import Meter
 from dnatrace.methods.catalogue import MethodOptions, build_method
 from dnatrace.methods.ranker import as_method
 from dnatrace.policy import IsolationRules, TestRules
 from dnatrace.privacy.accounting import Ledger
+from dnatrace.runs import guarantees
+from dnatrace.runs.config import MethodSection, RunConfig
+from dnatrace.runs.metrics import Meter
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.simulators.base import Simulator
 from dnatrace.simulators.city import City
