@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from dnatrace.methods.base import DayFacts
+from dnatrace.methods.base import PublicFacts, SecretFacts
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
@@ -130,14 +130,15 @@ class Crowd:
     n_receivers: int
 
     def facts(self, messages, p, errors=PAPER_TESTS):
-        return DayFacts(
+        public = PublicFacts(
             day=self.window.first_day + len(self.window) - 1,
-            window=self.window,
+            first_day=self.window.first_day,
+            counts=self.window.counts,
             outcomes=self.outcomes,
-            messages=messages,
             parameters=p,
             test_errors=errors,
         )
+        return public, SecretFacts(window=self.window, messages=messages)
 
 
 def crowd(rng, *, n_receivers=150, n_days=14, most_contacts=4, tested=0.15, positive=0.5):
@@ -207,3 +208,17 @@ def neighbours_of_window(state, rng, *, most_exposure, histories=True):
 def parameters(c, gamma=1.0):
     """Parameters whose p1·gamma is c."""
     return SeirParameters(p1=c / gamma)
+
+
+def universal_bound(parameters, gamma):
+    """Return a bound on |ΔF| for any test history, any counts and either score.
+
+    Guarantee: tanh(¼·log[(1 + c(1 - p0)/p0)/(1 - c)]), the most that two posteriors can differ
+    whose prior odds differ by that factor.
+    Edge cases: 1 for p0 = 0, where a single message can decide everything.
+    """
+    c = parameters.p1 * gamma
+    if parameters.p0 == 0.0 or c >= 1.0:
+        return 1.0
+    odds = (1.0 + c * (1.0 - parameters.p0) / parameters.p0) / (1.0 - c)
+    return math.tanh(0.25 * math.log(odds))

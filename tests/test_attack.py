@@ -7,18 +7,14 @@ import pytest
 from scipy.special import ndtr
 
 from dnatrace.errors import InputError
-from dnatrace.methods.dpfn import Dpfn
-from dnatrace.methods.dpfn_s import DpfnS
-from dnatrace.methods.per_message import PerMessage
-from dnatrace.methods.rehearsal import Rehearsal, Scene, attack_scene
-from dnatrace.privacy.accounting import Target
+from dnatrace.methods.adversary import AdversaryGame, Encounter, attack_encounter
 from dnatrace.privacy.attack import attack, gaussian_success_limit, success_limit
 from dnatrace.privacy.gaussian import mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 
+from .private_methods import made
 from .reference_privacy import SilentNoise, parameters
 
-ONE = Target(epsilon=1.0)
 MU = mu_of_budget(1.0, 1e-3)
 
 
@@ -51,8 +47,8 @@ def test_limits():
 
 
 def play(kind, **about):
-    scene = attack_scene(parameters=parameters(0.05), **about)
-    sample = Rehearsal(scene, lambda s: kind(target=ONE, gamma=0.7, noise=FastNoise(seed=s)))
+    encounter = attack_encounter(parameters=parameters(0.05), **about)
+    sample = AdversaryGame(encounter, lambda s: made(kind, gamma=0.7, noise=FastNoise(seed=s)))
     return attack(
         sample,
         draws=20_000,
@@ -64,25 +60,25 @@ def play(kind, **about):
 
 def test_pooled_mu_counts_days_and_attackers():
     def mu(kind, **about):
-        make = lambda s: kind(target=ONE, noise=FastNoise(seed=s))  # noqa: E731
-        return Rehearsal(attack_scene(**about), make).pooled_mu() / MU
+        make = lambda s: made(kind, noise=FastNoise(seed=s))  # noqa: E731
+        return AdversaryGame(attack_encounter(**about), make).pooled_mu() / MU
 
-    assert mu(DpfnS) == pytest.approx(1)
-    assert mu(DpfnS, co_attackers=9) == pytest.approx(3)
-    assert mu(DpfnS, days=4) == pytest.approx(4)
-    assert mu(Dpfn, days=4, co_attackers=9) == pytest.approx(6)
-    assert mu(PerMessage, days=4, co_attackers=9) == pytest.approx(2)
-    published = lambda s: DpfnS(target=ONE, release_kind="as_published")  # noqa: E731
-    assert Rehearsal(attack_scene(), published).pooled_mu() == math.inf
-    short = lambda s: DpfnS(target=ONE)  # noqa: E731
-    alone = Scene(own_tests=(-1,), met_on=(0,), window_days=1)
-    assert Rehearsal(alone, short).pooled_mu() == 0.0
+    assert mu("dpfn-s") == pytest.approx(1)
+    assert mu("dpfn-s", co_attackers=9) == pytest.approx(3)
+    assert mu("dpfn-s", days=4) == pytest.approx(4)
+    assert mu("dpfn", days=4, co_attackers=9) == pytest.approx(6)
+    assert mu("per-message", days=4, co_attackers=9) == pytest.approx(2)
+    published = lambda _: made("dpfn-s", "as_published")  # noqa: E731
+    assert AdversaryGame(attack_encounter(), published).pooled_mu() == math.inf
+    short = lambda _: made("dpfn-s")  # noqa: E731
+    alone = Encounter(own_tests=(-1,), met_on=(0,), window_days=1)
+    assert AdversaryGame(alone, short).pooled_mu() == 0.0
     with pytest.raises(InputError, match="days"):
-        attack_scene(days=13)
+        attack_encounter(days=13)
 
 
 def test_one_attacker_stays_within_the_guarantee():
-    result = play(DpfnS)
+    result = play("dpfn-s")
     # The limit is reached but for the error of 20,000 guesses.
     assert 0.55 < result.success <= result.limit + 0.012
     assert "The guarantee allows at most 57.7" in result.words
@@ -91,7 +87,7 @@ def test_one_attacker_stays_within_the_guarantee():
 
 
 def test_without_noise_the_attacker_knows():
-    sample = Rehearsal(attack_scene(), lambda _: DpfnS(target=ONE, noise=SilentNoise()))
+    sample = AdversaryGame(attack_encounter(), lambda _: made("dpfn-s", noise=SilentNoise()))
     result = attack(sample, draws=1000)
     assert result.success == 1.0
     assert "No guarantee" in result.words
@@ -99,17 +95,17 @@ def test_without_noise_the_attacker_knows():
 
 def test_co_attackers_gain_from_scores_but_not_from_messages():
     """Noise on the score is drawn for each receiver; noise on the message is the same for all."""
-    alone, together = play(DpfnS), play(DpfnS, co_attackers=9)
+    alone, together = play("dpfn-s"), play("dpfn-s", co_attackers=9)
     assert together.success > alone.success + 0.1
     assert together.success <= together.limit + 0.012
     assert "9 attackers who meet" in together.words
-    alone, together = play(PerMessage), play(PerMessage, co_attackers=9)
+    alone, together = play("per-message"), play("per-message", co_attackers=9)
     assert together.success == pytest.approx(alone.success, abs=0.02)
 
 
 def test_repeated_days_help_the_attacker():
-    often = play(DpfnS, days=7)
-    assert often.success > play(DpfnS).success + 0.05
+    often = play("dpfn-s", days=7)
+    assert often.success > play("dpfn-s").success + 0.05
     assert "on 7 days" in often.words
 
 

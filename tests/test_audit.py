@@ -1,60 +1,20 @@
 """The audit: never above a true claim, above a false one."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from dnatrace.errors import InputError
-from dnatrace.methods.base import Score
-from dnatrace.methods.dpfn import Dpfn, DpfnRelease
-from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
-from dnatrace.methods.per_message import PerMessage, PerMessageRelease
-from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene, audit_scenes
-from dnatrace.methods.traditional import Traditional
+from dnatrace.methods.adversary import AdversaryGame, Encounter, OwnTests, audit_encounters
 from dnatrace.privacy.accounting import Ledger, Target, Unit
 from dnatrace.privacy.audit import audit, epsilon_lower_bound
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 
-from .reference_privacy import SilentNoise, parameters
+from .private_methods import ONE, SOUND, StoredNoise, WeakNoise, game, made
+from .reference_privacy import SilentNoise
 
 MU = mu_of_budget(1.0, 1e-3)
-ONE = Target(epsilon=1.0)
-METHODS = [
-    *((Dpfn, kind) for kind in DpfnRelease),
-    *((PerMessage, kind) for kind in PerMessageRelease),
-    (DpfnS, DpfnSRelease.LINEAR),
-    (DpfnS, DpfnSRelease.RESTART),
-]
-
-
-@dataclass(frozen=True)
-class WeakNoise:
-    """Less noise than was asked for."""
-
-    seed: int
-    share: float = 2 / 3
-    name: str = "weak"
-    score_grid: float | None = None
-
-    def perturb(self, values, sensitivity, *, multiplier, **key):
-        return FastNoise(seed=self.seed).perturb(
-            values, sensitivity, multiplier=multiplier * self.share, **key
-        )
-
-
-@dataclass(frozen=True)
-class StoredNoise:
-    """The draw of the first day, used again on every day."""
-
-    seed: int
-    name: str = "stored"
-    score_grid: float | None = None
-
-    def perturb(self, values, sensitivity, *, day, **rest):
-        return FastNoise(seed=self.seed).perturb(values, sensitivity, day=0, **rest)
 
 
 def gaussian(mu, n_releases=1):
@@ -62,43 +22,30 @@ def gaussian(mu, n_releases=1):
     return lambda world, n: rng.normal(world * mu, 1.0, (n, n_releases))
 
 
-def test_scenes_of_an_audit():
-    earlier, yesterday = audit_scenes(OwnTests.POSITIVE, releases=2, others=3)
+def test_encounters_of_an_audit():
+    earlier, yesterday = audit_encounters(OwnTests.POSITIVE, releases=2, others=3)
     assert (earlier.met_on, yesterday.met_on) == ((11,), (12,))
     assert earlier.own_tests == (-1,) * 13 + (1, -1)
     assert earlier.others == 3
-    more = audit_scenes(OwnTests.NONE, by_contacts=True)
-    assert [scene.met_on for scene in more] == [(11,), (12,), (11,), (12,), (13,)]
-    assert [scene.others * scene.meetings for scene in more] == [0, 0, 15, 15, 0]
+    more = audit_encounters(OwnTests.NONE, by_contacts=True)
+    assert [encounter.met_on for encounter in more] == [(11,), (12,), (11,), (12,), (13,)]
+    assert [encounter.others * encounter.meetings for encounter in more] == [0, 0, 15, 15, 0]
 
 
 def test_people_who_are_met_often_are_as_many_contacts():
-    scenes = (
-        Scene(own_tests=OwnTests.NONE.outcomes(14), met_on=(11,), **others)
+    encounters = (
+        Encounter(own_tests=OwnTests.NONE.outcomes(14), met_on=(11,), **others)
         for others in ({"others": 4}, {"others": 1, "meetings": 4}, {"others": 2, "meetings": 2})
     )
-    make = lambda _: DpfnS(target=ONE, noise=SilentNoise())  # noqa: E731
-    first, *rest = (Rehearsal(scene, make)(1, 5) for scene in scenes)
+    make = lambda _: made("dpfn-s", noise=SilentNoise())  # noqa: E731
+    first, *rest = (AdversaryGame(encounter, make)(1, 5) for encounter in encounters)
     assert all(np.array_equal(first, scores) for scores in rest)
-    alone = Scene(own_tests=OwnTests.NONE.outcomes(14), met_on=(11,))
-    assert not np.array_equal(first, Rehearsal(alone, make)(1, 5))
+    alone = Encounter(own_tests=OwnTests.NONE.outcomes(14), met_on=(11,))
+    assert not np.array_equal(first, AdversaryGame(alone, make)(1, 5))
 
 
-def rehearse(make, *, tests=OwnTests.NONE, releases=1, met_on=(11,), **scene):
-    own = tests.outcomes(14) + (-1,) * (releases - 1)
-    scene = {"parameters": parameters(0.05)} | scene
-    return Rehearsal(Scene(own_tests=own, met_on=met_on, releases=releases, **scene), make)
-
-
-def dpfn_s(variant, noise=FastNoise, target=ONE, **settings):
-    return lambda seed: DpfnS(
-        target=target,
-        release_kind=variant,
-        gamma=0.7,
-        score=Score.EXPOSED_OR_INFECTED,
-        noise=noise(seed=seed),
-        **settings,
-    )
+def dpfn_s(release, noise=FastNoise, target=ONE):
+    return lambda seed: made("dpfn-s", release, target=target, gamma=0.7, noise=noise(seed=seed))
 
 
 @pytest.mark.parametrize("n_releases", [1, 3])
@@ -139,15 +86,13 @@ def test_the_bound_is_valid_as_often_as_it_says():
 
 
 @pytest.mark.parametrize("tests", list(OwnTests))
-@pytest.mark.parametrize(("kind", "variant"), METHODS)
+@pytest.mark.parametrize(("kind", "variant"), SOUND)
 def test_sound_releases_pass_for_every_history(kind, variant, tests):
     """And an eighth of the noise is caught, so that passing is not for want of anything to see."""
 
     def passed(noise, day):
-        make = lambda seed: kind(  # noqa: E731
-            target=ONE, release_kind=variant, gamma=0.7, noise=noise(seed)
-        )
-        sample = rehearse(make, tests=tests, met_on=(day,))
+        make = lambda seed: made(kind, variant, gamma=0.7, noise=noise(seed))  # noqa: E731
+        sample = game(make, tests=tests, met_on=(day,))
         return audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=20_000).passed
 
     days = (12, 11)
@@ -155,16 +100,14 @@ def test_sound_releases_pass_for_every_history(kind, variant, tests):
     assert not all(passed(lambda seed: WeakNoise(seed, share=1 / 8), day) for day in days)
 
 
-@pytest.mark.parametrize(("kind", "variant"), METHODS)
+@pytest.mark.parametrize(("kind", "variant"), SOUND)
 def test_sound_releases_pass_over_several_days(kind, variant):
     def passed(noise):
-        make = lambda seed: kind(  # noqa: E731
-            target=Target(epsilon=1.0, unit=Unit.CONTACT),
-            release_kind=variant,
-            gamma=0.7,
-            noise=noise(seed),
+        target = Target(epsilon=1.0, unit=Unit.CONTACT)
+        make = lambda seed: made(  # noqa: E731
+            kind, variant, target=target, gamma=0.7, noise=noise(seed)
         )
-        sample = rehearse(make, releases=3)
+        sample = game(make, releases=3)
         return audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=20_000).passed
 
     assert passed(lambda seed: FastNoise(seed=seed))
@@ -172,7 +115,7 @@ def test_sound_releases_pass_over_several_days(kind, variant):
 
 
 def test_traditional_passes():
-    sample = rehearse(lambda seed: Traditional(target=ONE, noise=FastNoise(seed=seed)))
+    sample = game(lambda seed: made("traditional", noise=FastNoise(seed=seed)))
     result = audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=50_000)
     assert result.passed
     assert result.lower_bound > 0.3
@@ -182,19 +125,19 @@ def test_traditional_passes():
 
 
 def test_as_published_is_caught_after_a_positive_test():
-    make = dpfn_s(DpfnSRelease.AS_PUBLISHED)
+    make = dpfn_s("as_published")
     result = audit(
-        rehearse(make, tests=OwnTests.POSITIVE), claimed_epsilon=1.0, delta=1e-3, draws=200_000
+        game(make, tests=OwnTests.POSITIVE), claimed_epsilon=1.0, delta=1e-3, draws=200_000
     )
     assert not result.passed
     assert result.lower_bound > 8.0
-    without = audit(rehearse(make), claimed_epsilon=1.0, delta=1e-3, draws=50_000)
+    without = audit(game(make), claimed_epsilon=1.0, delta=1e-3, draws=50_000)
     assert without.passed  # without own tests the theorem holds
 
 
 def test_weak_noise_is_caught():
-    make = dpfn_s(DpfnSRelease.LINEAR, WeakNoise)
-    result = audit(rehearse(make), claimed_epsilon=1.0, delta=1e-3, draws=200_000)
+    make = dpfn_s("linear", WeakNoise)
+    result = audit(game(make), claimed_epsilon=1.0, delta=1e-3, draws=200_000)
     assert not result.passed
 
 
@@ -203,9 +146,7 @@ def test_a_stored_draw_is_caught():
     claim = epsilon_of_mu(MU * np.sqrt(2), 1e-3)
     results = {
         noise: audit(
-            rehearse(
-                dpfn_s(DpfnSRelease.LINEAR, noise), releases=2, met_on=(8,), later_message=0.1
-            ),
+            game(dpfn_s("linear", noise), releases=2, met_on=(8,), later_message=0.1),
             claimed_epsilon=claim,
             delta=1e-3,
             draws=20_000,
@@ -218,37 +159,21 @@ def test_a_stored_draw_is_caught():
 
 
 def test_a_mislabelled_delta_is_caught():
-    make = dpfn_s(DpfnSRelease.LINEAR, target=Target(epsilon=1.0, delta=0.05))
-    honest = audit(rehearse(make), claimed_epsilon=1.0, delta=0.05, draws=200_000)
-    wrong = audit(rehearse(make), claimed_epsilon=1.0, delta=1e-3, draws=200_000)
+    make = dpfn_s("linear", target=Target(epsilon=1.0, delta=0.05))
+    honest = audit(game(make), claimed_epsilon=1.0, delta=0.05, draws=200_000)
+    wrong = audit(game(make), claimed_epsilon=1.0, delta=1e-3, draws=200_000)
     assert honest.passed
     assert not wrong.passed
 
 
 def test_the_ledger_covers_what_the_audit_finds():
     """The bound in the event of `as_published` is above everything the audit can prove."""
-    make = dpfn_s(DpfnSRelease.AS_PUBLISHED)
-    sample = rehearse(make, tests=OwnTests.NEGATIVE_POSITIVE)
+    make = dpfn_s("as_published")
+    sample = game(make, tests=OwnTests.NEGATIVE_POSITIVE)
     result = audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=50_000)
-    events = []
-    spying = rehearse(lambda seed: _Spy(make(seed), events), tests=OwnTests.NEGATIVE_POSITIVE)
-    spying(1, 10)
-    true = Ledger(events).true_epsilon(1e-3)
+    sample(1, 10)
+    true = Ledger(list(sample.events)).true_epsilon(1e-3)
     assert result.lower_bound < true["worst"] <= true["bound"]
-
-
-@dataclass(frozen=True)
-class _Spy:
-    method: DpfnS
-    events: list
-
-    def start(self, n_people):
-        return self.method.start(n_people)
-
-    def release(self, facts, state):
-        released, state = self.method.release(facts, state)
-        self.events.append(released.event)
-        return released, state
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 import hashlib
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.runs.config import RunConfig, all_keys, load_config, preset_names
+from dnatrace.runs.config import SCHEMA, RunConfig, load_config, preset_names
 from dnatrace.simulators import covasim, openabm
 
 
@@ -21,16 +20,10 @@ def test_presets_all_load():
     }
     configs = {name: load_config(preset=name) for name in preset_names()}
     assert len({c.digest for c in configs.values()}) == len(configs)
-    assert configs["standard"].method.gamma == 0.2
+    assert configs["realistic"].method.gamma == 0.2
     assert configs["paper"].method.release == "as_published"
     assert configs["paper-code"].isolation.days == 11
     assert configs["realistic"].app.by_age[0] == 0.0
-
-
-def test_the_dictionary_names_every_key():
-    text = (Path(__file__).parents[1] / "docs" / "parameters.md").read_text()
-    missing = [key for key in all_keys(RunConfig) if f"`{key}`" not in text]
-    assert missing == []
 
 
 def test_layers_of_a_configuration(tmp_path):
@@ -51,24 +44,61 @@ def test_layers_of_a_configuration(tmp_path):
     assert config.seir.p1 == 0.02
     assert config.isolation.adherence_unit == "event"
     assert config.app.by_age[-1] == 0.0
-    assert (config.method.name, config.method.gamma, config.seed) == ("fn", 0.7, 9)
+    assert (config.method.name, config.method.score, config.seed) == ("fn", "infected", 9)
     assert config.privacy.epsilon == 1.0
 
 
 def test_the_release_of_a_preset_is_for_its_own_method():
     assert load_config(preset="paper").method.release == "as_published"
-    assert load_config(preset="paper", overrides={"method": "fn"}).method.release is None
-    assert load_config(preset="paper", settings=["method.name=fn"]).method.release is None
+    assert not hasattr(load_config(preset="paper", overrides={"method": "fn"}).method, "release")
+    assert load_config(preset="paper", settings=["method.name=dna"]).method.release == "linear"
     mine = load_config(preset="paper", overrides={"method": "dpfn", "release": "correlated"})
     assert mine.method.release == "correlated"
     assert load_config(preset="paper", overrides={"release": "linear"}).method.release == "linear"
 
 
+def test_a_table_of_a_method_holds_for_it_alone():
+    values = {"gamma": 0.3, "dpfn-s": {"gamma": 0.4, "release": "restart"}, "dna": {"model": "x"}}
+    own = RunConfig(method={"name": "dpfn-s"} | values).method
+    assert (own.gamma, own.release) == (0.4, "restart")
+    other = RunConfig(method={"name": "dpfn"} | values).method
+    assert (other.gamma, other.release) == (0.3, "frozen")
+
+
+def test_what_a_method_does_not_know_has_no_effect_and_is_told(caplog):
+    assert RunConfig(method="fn", gamma=0.3) == RunConfig(method="fn")
+    with caplog.at_level("INFO"):
+        load_config(overrides={"method": "fn", "gamma": 0.3})
+        load_config(overrides={"method": "dpfn", "gamma": 0.3})
+        load_config(preset="paper", overrides={"method": "fn"})  # the preset's, not the user's
+    assert caplog.messages == ["method.gamma has no effect with method 'fn'"]
+
+
+def test_short_names_keep_working_and_say_what_replaced_them(caplog):
+    with caplog.at_level("INFO"):
+        short = load_config(settings=["seir.p1=0.05", "method.name=dpfn-s", "method.rho=0.1"])
+        full = load_config(
+            settings=[
+                "seir.transmission_per_contact=0.05",
+                "method.name=dpfn-s",
+                "method.exposure_spread=0.1",
+            ]
+        )
+    assert short == full
+    assert caplog.messages == [
+        "seir.p1 is now called seir.transmission_per_contact",
+        "method.rho is now called method.exposure_spread",
+    ]
+    values = short.as_dict()
+    assert values["seir"]["transmission_per_contact"] == short.seir.p1 == 0.05
+    assert values["method"]["exposure_spread"] == short.method.rho == 0.1
+
+
 def test_shortcuts_in_python():
     config = RunConfig(method="fn", epsilon=0.5, people=10, p1=0.05)
     assert (config.method.name, config.privacy.epsilon, config.seir.p1) == ("fn", 0.5, 0.05)
-    both = RunConfig(method={"name": "fn", "gamma": 0.1}, release="x")
-    assert (both.method.name, both.method.gamma, both.method.release) == ("fn", 0.1, "x")
+    both = RunConfig(method={"name": "dpfn", "gamma": 0.1}, release="analytic")
+    assert (both.method.name, both.method.gamma, both.method.release) == ("dpfn", 0.1, "analytic")
 
 
 @pytest.mark.parametrize("name", ["openabm", "covasim"])
@@ -81,15 +111,65 @@ def test_the_digest_tells_builds_of_outside_simulators_apart(name, monkeypatch):
     assert len(set(digests)) == 4
 
 
-def test_the_digest_of_the_city_and_of_replay_has_no_build(monkeypatch):
+def test_the_digest_of_the_city_and_of_replay_asks_for_no_build(monkeypatch):
     for module in (openabm, covasim):
         monkeypatch.setattr(module, "installed_build", lambda: pytest.fail("not to be asked"))
-    for name in ("city", "replay"):
-        config = RunConfig(simulator=name, method="random")
-        values = config.as_dict()
-        del values["method"]["decoder"]  # of tally alone
-        text = json.dumps(values, sort_keys=True)
-        assert config.digest == hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    assert RunConfig(simulator="city").digest != RunConfig(simulator="replay").digest
+
+
+def test_the_digest_is_of_what_has_an_effect_and_differs_from_its_default():
+    """Known by hand, so that a new key with a default renames no stored run."""
+    values = {"schema": SCHEMA, "seed": 7, "tests": {"capacity": 0.04}}
+    values |= {"method": {"name": "fn", "content": "", "score": "infected"}}
+    values |= {"policy": {"name": "highest-scores", "content": ""}}
+    values |= {"simulator": {"name": "city", "content": ""}}
+    expected = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=8)
+    config = RunConfig(seed=7, method="fn", score="infected", tests={"capacity": 0.04})
+    assert config.digest == expected.hexdigest()
+
+
+def test_settings_without_effect_do_not_name_a_run():
+    assert RunConfig(method="fn", epsilon=0.1).digest == RunConfig(method="fn").digest
+    assert RunConfig(method="dpfn", epsilon=0.1).digest != RunConfig(method="dpfn").digest
+    exact = {"method": "traditional", "release": "exact"}
+    assert RunConfig(**exact, delta=0.01).digest == RunConfig(**exact).digest
+    idle = RunConfig(method="none", tests={"capacity": 0.5}, isolation={"days": 3})
+    assert idle.digest == RunConfig(method="none").digest
+    assert "privacy" not in RunConfig(method="fn").effective()
+    assert RunConfig(method="fn").effective()["tests"]["capacity"] == 0.08
+
+
+def test_a_contact_list_counts_with_its_content(tmp_path):
+    digests = []
+    for name, row in (("a.csv", "0,1,0"), ("b.csv", "0,1,0"), ("c.csv", "1,0,0")):
+        (tmp_path / name).write_text(f"sender,receiver,day\n{row}\n")
+        simulator = {"name": "replay", "contacts": str(tmp_path / name)}
+        digests.append(RunConfig(simulator=simulator).digest)
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_stored_configurations_load_again_old_and_new():
+    config = RunConfig(seed=5, method="dna", gamma=0.1, unit="contact")
+    assert RunConfig(**config.effective()) == config
+    assert RunConfig(**config.effective()).digest == config.digest
+    replay = RunConfig(simulator={"name": "replay", "contacts": "c.csv"})
+    assert RunConfig(**replay.effective()).n_people is None
+    old = {  # as they were stored before methods had settings of their own
+        "people": 10000,
+        "method": {
+            "name": "fn",
+            "release": None,
+            "score": "infected",
+            "gamma": 0.2,
+            "mu_ref": 0.005,
+            "rho": 0.05,
+            "model": "dna",
+            "decoder": "tally",
+        },
+        "seir": {"p0": 0.001, "p1": 0.05, "g": 0.99, "h": 0.1, "window": 14, "rounds": 5},
+        "simulator": {"name": "city", "contacts": None},
+    }
+    assert RunConfig(**old) == RunConfig(method="fn", score="infected", p1=0.05, people=10000)
 
 
 def test_the_digest_tells_settings_apart():
@@ -118,11 +198,18 @@ def test_initially_infected(people, expected):
         ({"epsilon": 0}, "privacy.epsilon: input should be greater than 0"),
         ({"epsilon": float("inf")}, "privacy.epsilon: input should be a finite number"),
         ({"delta": 1.0}, "privacy.delta: input should be less than 1"),
-        ({"gamma": 0.0}, "method.gamma: input should be greater than 0"),
-        ({"score": "best"}, "method.score: input should be 'infected' or 'exposed-or-infected'"),
+        ({"method": "dpfn", "gamma": 0.0}, "method.gamma: input should be greater than 0"),
+        (
+            {"method": "fn", "score": "best"},
+            "method.score: input should be 'infected' or 'exposed-or-infected'",
+        ),
         ({"unit": "life"}, "privacy.unit: input should be 'release', 'contact' or 'pair'"),
         ({"app": {"adoption": [1, 1]}}, "app: give one share or 9"),
-        ({"simulator": "sims"}, "simulator.name: input should be 'city'"),
+        ({"simulator": "sims"}, "simulator 'sims' does not exist; there are city, replay"),
+        ({"simulator": {"contacts": "x"}}, "simulator.contacts: simulator 'city' has none"),
+        ({"method": "fn", "release": "x"}, "method.release: method 'fn' has none"),
+        ({"method": {"gama": 1}}, "unknown key 'method.gama'; did you mean 'method.gamma'"),
+        ({"policy": "hope"}, "policy 'hope' does not exist; there are highest-scores"),
         ({"days": 2.5}, "days: input should be a valid integer"),
     ],
 )

@@ -5,13 +5,11 @@ import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.methods.catalogue import build_method
 from dnatrace.runs.config import RunConfig
-from dnatrace.runs.run import build_simulator, loop_rules, method_options, run
+from dnatrace.runs.run import build_loop, run
 from dnatrace.simulators import covasim
 from dnatrace.simulators.base import SEIR_OF_COURSE, ContactKind, CourseState
 from dnatrace.simulators.covasim import Covasim
-from dnatrace.tracing import trace
 
 pytest.importorskip("covasim", reason="Covasim is not installed")
 
@@ -66,10 +64,10 @@ def test_closed_loop_isolates_without_contacts_or_infections():
     config = RunConfig(
         simulator="covasim", method="fn", people=2000, days=30, seed=3, initially_infected=40
     )
-    simulator = build_simulator(config)
-    method = build_method("fn", method_options(config))
+    loop = build_loop(config)
+    simulator = loop.simulator
     isolated_days = infected_outside = 0
-    for log in trace(simulator, method, loop_rules(config), days=30, seed=3):
+    for log in loop.run(30):
         assert not log.contacts.counts[log.isolated].any()
         assert not log.isolated[log.contacts.senders].any()
         newly = simulator.infected_on == log.day

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
-from dnatrace.methods.base import DayFacts, Needs, Score
-from dnatrace.methods.catalogue import build_method
-from dnatrace.methods.dna import Dna, _warn_of_another_score
-from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
-from dnatrace.methods.rehearsal import OwnTests
+from dnatrace.methods import dna as dna_methods
+from dnatrace.methods.adversary import OwnTests
+from dnatrace.methods.base import Needs, Score, Setup
+from dnatrace.methods.dna import Augmentation, DnaSettings, _warn_of_another_score
+from dnatrace.methods.dpfn_s import DpfnSRelease, Expansion
 from dnatrace.privacy import sensitivity as sv
 from dnatrace.privacy.accounting import (
     GaussianEvent,
@@ -27,38 +27,34 @@ from dnatrace.privacy.audit import audit
 from dnatrace.privacy.noise import FastNoise
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.runs import audits as privacy_checks
-from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.config import PrivacySettings, RunConfig, load_config
 from dnatrace.runs.run import run
 from dnatrace.seir import SeirParameters
 
 from . import reference_privacy
+from .private_methods import ONE, RecordingNoise, WeakNoise, facts_of, game, made, released
 from .reference_networks import random_model, small
-from .reference_privacy import PAPER_TESTS, SilentNoise, parameters
-from .test_audit import WeakNoise, rehearse
+from .reference_privacy import SilentNoise, parameters
 from .test_certificate import TAMPERED, write
-from .test_methods_private import RecordingNoise
 
-ONE = Target(epsilon=1.0)
 PAPER = SeirParameters()
 SOUND = [DpfnSRelease.LINEAR, DpfnSRelease.RESTART]
 MODELS = {kind: random_model(small(kind)) for kind in ("tight", "paper")}
 
 
-def dna(release="linear", *, model="tight", target=ONE, noise=None, **belief):
-    belief = {"gamma": 0.2} | belief
-    return Dna(
-        belief=DpfnS(
-            target=target, release_kind=release, noise=noise or FastNoise(seed=0), **belief
-        ),
-        model=MODELS[model] if isinstance(model, str) else model,
-    )
+def dna(release="linear", *, model="tight", target=ONE, noise=None, window_days=14, **settings):
+    settings = DnaSettings(**{"gamma": 0.2, "release": release} | settings)
+    setup = Setup(target=target, noise=noise or FastNoise(seed=0), window_days=window_days)
+    model = MODELS[model] if isinstance(model, str) else model
+    kinds = {"linear": dna_methods.Linear, "restart": dna_methods.Restart}
+    augmented = Augmentation(settings=settings, setup=setup, model=model)
+    return kinds.get(release, dna_methods.AsPublished)(augmented=augmented, setup=setup)
 
 
 def noised(facts, release, **settings):
     noise = RecordingNoise()
-    method = dna(release, noise=noise, **settings)
-    released, _ = method.release(facts, method.start(facts.window.n_people))
-    return noise.values[0][0], noise.sensitivity[0][0], released.event
+    event = released(dna(release, noise=noise, **settings), facts).event
+    return noise.values[0][0], noise.sensitivity[0][0], event
 
 
 @pytest.mark.parametrize("release", SOUND)
@@ -90,14 +86,9 @@ def test_the_network_can_use_what_is_stated():
         window.push(DayContacts.from_pairs([1], [0], n_people=2) if met else DayContacts.empty(2))
     values = []
     for message in (0.0, 0.2):
-        facts = DayFacts(
-            day=13,
-            window=window,
-            outcomes=np.full((14, 2), -1, dtype=np.int8),
-            messages=np.full((14, 2), message, dtype=np.float32),
-            parameters=PAPER,
-            test_errors=PAPER_TESTS,
-        )
+        outcomes = np.full((14, 2), -1, dtype=np.int8)
+        messages = np.full((14, 2), message, dtype=np.float32)
+        facts = facts_of(window, outcomes, messages, PAPER)
         value, stated, event = noised(facts, "linear")
         values.append(value[0])
         assert stated[0] == pytest.approx(PAPER.p1 * 0.2 * MODELS["tight"].lipschitz, rel=1e-6)
@@ -110,13 +101,12 @@ def test_statistics_agree_with_their_definition():
     crowd = reference_privacy.crowd(np.random.default_rng(2), n_receivers=30)
     facts = crowd.facts(crowd.messages, PAPER)
     model = MODELS["tight"]
-    view = model.look(facts.outcomes, facts.window.counts, None)
-    g = view.scores(facts.window, np.minimum(crowd.messages, np.float32(0.2)))
+    view = model.look(crowd.outcomes, crowd.window.counts, None)
+    g = view.scores(crowd.window, np.minimum(crowd.messages, np.float32(0.2)))
     for release in ("linear", "restart", "as_published"):
         noise = RecordingNoise()
-        belief = DpfnS(target=ONE, release_kind=release, noise=noise, rho=None)
-        belief.release(facts, belief.start(facts.window.n_people))
-        values, stated, _ = noised(facts, release, rho=None)
+        released(made("dpfn-s", release, noise=noise, rho=0.0), facts)
+        values, stated, _ = noised(facts, release, rho=0.0)
         assert values == pytest.approx(noise.values[0][0] + PAPER.p1 * g, abs=1e-12)
         counts = view.n_messages
         added = np.where(counts > 0, PAPER.p1 * 0.2 * model.lipschitz / np.maximum(counts, 1), 0)
@@ -126,34 +116,29 @@ def test_statistics_agree_with_their_definition():
 def test_shrinkage_pulls_towards_the_public_score():
     crowd = reference_privacy.crowd(np.random.default_rng(3), n_receivers=30)
     facts = crowd.facts(crowd.messages, PAPER)
-    scores = {}
-    for rho in (None, 1e-6):
-        method = dna(rho=rho)
-        scores[rho] = method.release(facts, None)[0].scores
-    belief = method.belief
-    public = belief.form(facts, belief.reference(facts, facts.window.counts)).scores
-    public = public + PAPER.p1 * method.look(facts).reference(belief.mu_ref)
+    scores = {rho: released(dna(rho=rho), facts).scores for rho in (0.0, 1e-6)}
+    a, known = dna().augmented, facts[0]
+    public = Expansion.at(a.settings, known).form.scores
+    public = public + PAPER.p1 * a.look(known).reference(a.settings.mu_ref)
     assert scores[1e-6] == pytest.approx(public, abs=1e-6)
-    assert not np.allclose(scores[None], public, atol=1e-4)
-    silent = dna(rho=None, noise=SilentNoise()).release(facts, None)[0].scores
+    assert not np.allclose(scores[0.0], public, atol=1e-4)
+    silent = released(dna(rho=0.0, noise=SilentNoise()), facts).scores
     assert silent == pytest.approx(noised(facts, "linear")[0], abs=1e-12)
 
 
 def test_nobody_met_nothing_to_hide():
     window = ContactWindow(n_people=3, n_days=14)
     window.push(DayContacts.empty(3))
-    facts = DayFacts(
-        day=0,
-        window=window,
-        outcomes=np.full((1, 3), -1, dtype=np.int8),
-        messages=np.zeros((1, 3), dtype=np.float32),
-        parameters=PAPER,
-        test_errors=PAPER_TESTS,
+    facts = facts_of(
+        window,
+        np.full((1, 3), -1, dtype=np.int8),
+        np.zeros((1, 3), dtype=np.float32),
+        PAPER,
         age_groups=np.array([1, 4, 8], dtype=np.uint8),
     )
-    released, _ = dna().release(facts, None)
-    assert isinstance(released.event, PublicEvent)
-    assert np.ptp(released.scores) > 0  # age is public and counts
+    found = released(dna(), facts)
+    assert isinstance(found.event, PublicEvent)
+    assert np.ptp(found.scores) > 0  # age is public and counts
 
 
 @pytest.mark.parametrize("unit", list(Unit))
@@ -163,8 +148,7 @@ def test_units_are_met(unit):
     method = dna(target=Target(epsilon=1.0, unit=unit))
     ledger = Ledger()
     for day in range(40):
-        released, _ = method.release(facts, None)
-        event = released.event
+        event = released(method, facts).event
         ledger.record(type(event)(**{**fields_of(event), "day": day}))
     assert ledger.epsilon(unit, 1e-3) == pytest.approx(1.0, abs=1e-6)
     assert ledger.sound
@@ -180,12 +164,11 @@ def test_as_published_is_algorithm_one_and_says_how_far_off_it_is():
     crowd = reference_privacy.crowd(np.random.default_rng(4))
     facts = crowd.facts(crowd.messages, parameters(0.05))
     method = dna("as_published", gamma=0.7, score="infected")
-    released, _ = method.release(facts, None)
-    assert released.scores.min() >= 0.0
-    assert released.scores.max() <= 0.7
-    assert isinstance(released.event, UnprovenEvent)
-    assert 4 < released.event.attained_worst <= released.event.bound_worst
-    assert not method.sound
+    found = released(method, facts)
+    assert found.scores.min() >= 0.0
+    assert found.scores.max() <= 0.7
+    assert isinstance(found.event, UnprovenEvent)
+    assert 4 < found.event.attained_worst <= found.event.bound_worst
 
 
 @pytest.mark.parametrize("tests", [OwnTests.NONE, OwnTests.POSITIVE])
@@ -195,7 +178,7 @@ def test_sound_releases_pass_the_audit(release, tests):
 
     def passed(noise, day):
         make = lambda seed: dna(release, gamma=0.7, noise=noise(seed))  # noqa: E731
-        sample = rehearse(make, tests=tests, met_on=(day,))
+        sample = game(make, tests=tests, met_on=(day,))
         return audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=20_000).passed
 
     days = (12, 11)
@@ -206,24 +189,24 @@ def test_sound_releases_pass_the_audit(release, tests):
 def test_two_thirds_of_the_noise_is_caught():
     """With other contacts: a single one has a share of G that the belief cannot use."""
     make = lambda seed: dna("linear", gamma=0.7, noise=WeakNoise(seed))  # noqa: E731
-    sample = rehearse(make, others=1)
+    sample = game(make, others=1)
     assert not audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=200_000).passed
 
 
 def test_the_command_catches_two_thirds_of_the_noise(monkeypatch):
-    """The scenes of `dnatrace audit`, with the network that ships; its own noise passes."""
+    """The encounters of `dnatrace audit`, with the network that ships; its own noise passes."""
     config = load_config(preset="standard", overrides={"method": "dna"})
     found = []
     for noise in (FastNoise, WeakNoise):
-        monkeypatch.setattr(privacy_checks, "FastNoise", noise)
+        monkeypatch.setattr(PrivacySettings, "source", lambda _, seed, n=noise: n(seed=seed))
         found.append(privacy_checks.audit(config, draws=60_000))
     honest, weak = found
     assert honest.passed
     assert honest.lower_bound > 0.6
     assert not weak.passed
     assert weak.confidence == 0.99
-    # Without other contacts the share of G hides it: why there are more than two scenes.
-    monkeypatch.setattr(privacy_checks, "_BY_CONTACTS", frozenset())
+    # Without other contacts the share of G hides it: why there are more than two encounters.
+    monkeypatch.setattr(DnaSettings, "counts_contacts", False)
     assert privacy_checks.audit(config, draws=60_000).passed
 
 
@@ -232,10 +215,10 @@ def test_as_published_is_caught_after_a_positive_test():
         "as_published", gamma=0.7, score="infected", noise=FastNoise(seed=seed)
     )
     result = audit(
-        rehearse(make, tests=OwnTests.POSITIVE), claimed_epsilon=1.0, delta=1e-3, draws=50_000
+        game(make, tests=OwnTests.POSITIVE), claimed_epsilon=1.0, delta=1e-3, draws=50_000
     )
     assert not result.passed
-    assert audit(rehearse(make), claimed_epsilon=1.0, delta=1e-3, draws=20_000).passed
+    assert audit(game(make), claimed_epsilon=1.0, delta=1e-3, draws=20_000).passed
 
 
 def test_networks_trained_without_f_are_refused():
@@ -250,17 +233,17 @@ def test_windows_must_fit():
         dna(window_days=15)
     crowd = reference_privacy.crowd(np.random.default_rng(6), n_receivers=5, n_days=20)
     with pytest.raises(InputError, match="20"):
-        dna(window_days=14).release(crowd.facts(crowd.messages, PAPER), None)
+        released(dna(window_days=14), crowd.facts(crowd.messages, PAPER))
 
 
-@pytest.mark.parametrize("rho", [None, 0.05])
+@pytest.mark.parametrize("rho", [0.0, 0.05])
 @pytest.mark.parametrize("release", SOUND)
 def test_nothing_is_said_when_nothing_is_transmitted(release, rho):
     """p1 = 0: no message moves the score, so it is public, and it is a number."""
     crowd = reference_privacy.crowd(np.random.default_rng(8), n_receivers=20)
     never = parameters(0.0)
     here, there = (
-        dna(release, rho=rho).release(crowd.facts(messages, never), None)[0]
+        released(dna(release, rho=rho), crowd.facts(messages, never))
         for messages in (crowd.messages, crowd.neighbour)
     )
     assert np.isfinite(here.scores).all()
@@ -280,7 +263,7 @@ class ConstantNoise:
         return np.full(np.shape(values), self.value)
 
 
-@pytest.mark.parametrize("rho", [None, 0.05])
+@pytest.mark.parametrize("rho", [0.0, 0.05])
 @pytest.mark.parametrize("release", list(DpfnSRelease))
 def test_messages_matter_through_the_noisy_value_alone(release, rho):
     """Neighbours with the same noisy value have the same scores, bit by bit."""
@@ -288,7 +271,7 @@ def test_messages_matter_through_the_noisy_value_alone(release, rho):
 
     def scores(messages, noise):
         method = dna(release, noise=noise, rho=rho)
-        return method.release(crowd.facts(messages, PAPER), None)[0].scores
+        return released(method, crowd.facts(messages, PAPER)).scores
 
     def same(noise):
         return np.array_equal(scores(crowd.messages, noise), scores(crowd.neighbour, noise))
@@ -317,7 +300,7 @@ def test_the_preset_of_the_authors_programs_warns(caplog):
     config = load_config(preset="paper-code", overrides={"method": "dna"})
     _warn_of_another_score.cache_clear()
     with caplog.at_level("WARNING"):
-        build_method("dna", options_of(config))
+        config.method.build(config.method_setup())
     assert "model 'dna-paper' was trained to augment P(I);" in caplog.text
 
 
@@ -329,13 +312,7 @@ def test_a_run_uses_the_model_that_ships():
     assert result.summary["privacy"]["sound"] is True
     assert "network" in result.summary["privacy"]["mechanism"]
     assert result.summary["privacy"]["per_release_epsilon"] == pytest.approx(1.0)
-    assert build_method("dna", options_of(RunConfig(**SMALL))).needs is Needs.MESSAGES
-
-
-def options_of(config):
-    from dnatrace.runs.run import method_options
-
-    return method_options(config)
+    assert dna().needs is Needs.MESSAGES
 
 
 def test_the_name_of_a_run_tells_its_weights(tmp_path):

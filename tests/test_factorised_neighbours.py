@@ -103,9 +103,9 @@ def test_the_last_day_alone_is_the_last_day(case, parameters, errors):
     model = {"parameters": parameters, "test_errors": errors}
     window = dt.ContactWindow.from_rows(case.contacts, n_people=case.n_people, n_days=case.n_days)
     log = dt.TestLog.from_rows(case.tests, n_people=case.n_people, n_days=case.n_days)
-    heard = fn.converse(window, log.outcomes, **model)
-    last = fn.last_day_beliefs(heard, log.outcomes, **model)
-    whole = fn.beliefs(heard, log.outcomes, **model).values
+    exposures = fn.message_rounds(window, log.outcomes, **model)
+    last = fn.last_day_beliefs(exposures, log.outcomes, **model)
+    whole = fn.beliefs(exposures, log.outcomes, **model).values
     np.testing.assert_allclose(last, whole[:, -1], atol=1e-6)
 
 
@@ -145,8 +145,8 @@ def test_quantised_messages_are_what_was_used(case, clip, levels):
     """The result is one update from messages that all lie on the grid, and nothing else."""
     window = dt.ContactWindow.from_rows(case.contacts, n_people=case.n_people, n_days=case.n_days)
     log = dt.TestLog.from_rows(case.tests, n_people=case.n_people, n_days=case.n_days)
-    heard = fn.converse(window, log.outcomes, rounds=5, **MODEL)
-    messages = fn.infected(heard, log.outcomes, **MODEL)
+    exposures = fn.message_rounds(window, log.outcomes, rounds=5, **MODEL)
+    messages = fn.infected(exposures, log.outcomes, **MODEL)
     rounded = fn.bound_messages(messages, clip=clip, levels=levels)
     grid = fn.message_grid(levels, clip)
     assert grid[0] == 0

@@ -13,7 +13,7 @@ import numba
 import pytest
 
 import dnatrace as dt
-from dnatrace.methods.catalogue import CATALOGUE
+from dnatrace.methods.catalogue import METHODS
 
 FILE = Path(__file__).parent / "golden.json"
 SMALL = {"people": 400, "days": 24, "seed": 5, "initially_infected": 12}
@@ -47,10 +47,10 @@ VARIANTS = {
     "replay": {"method": "dpfn-s", "simulator": "replay"},
 }
 CASES = {
-    ", ".join((name, release)) if release else name: {"method": name}
+    ", ".join((method.title(), release)) if release else method.title(): {"method": method.title()}
     | ({"release": str(release)} if release else {})
-    for name, entry in CATALOGUE.items()
-    for release in entry.releases or (None,)
+    for method in METHODS
+    for release in method.releases() or (None,)
 } | VARIANTS
 
 

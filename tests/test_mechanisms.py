@@ -13,6 +13,7 @@ from scipy import stats
 
 import dnatrace.privacy
 from dnatrace.errors import InputError
+from dnatrace.methods.dpfn import DpfnSettings
 from dnatrace.privacy.accounting import GaussianEvent, Lifetime, PublicEvent
 from dnatrace.privacy.gaussian import (
     delta_of_mu,
@@ -23,15 +24,14 @@ from dnatrace.privacy.gaussian import (
     mu_of_budget,
     renyi_multiplier,
 )
-from dnatrace.privacy.mechanisms import (
-    GaussianMechanism,
-    noisy_exposures,
-    noisy_messages,
-    publish_processed,
-)
+from dnatrace.privacy.mechanisms import GaussianMechanism, publish_processed
 from dnatrace.privacy.noise import FastNoise
 from dnatrace.privacy.release import Bounded, Protected, Released, TrustBoundaryError
+from dnatrace.privacy.sensitivity import exposure_reach
+from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.seir import SeirParameters
 
+from .private_methods import ONE, facts_of, made
 from .reference_privacy import delta_by_integration, delta_by_tails
 
 EPSILONS = (1e-4, 1e-2, 0.1, 1.0, 3.0, 10.0, 30.0)
@@ -164,45 +164,56 @@ def test_noise_has_the_right_size():
     """KS at n = 20,000 accepts σ (false alarm 1e-4) and rejects 2/3 σ and 3/2 σ."""
     multiplier, reach = 2.574657, 0.02
     bounded = Bounded(values=np.full(20_000, 0.3), sensitivity=np.full(20_000, reach))
-    released = mechanism(multiplier).release(bounded, day=3)
+    noisy = mechanism(multiplier).protect(bounded, day=3).values
     for factor, accepted in ((1.0, True), (2 / 3, False), (3 / 2, False)):
         normal = stats.norm(0.3, factor * multiplier * reach)
-        assert (stats.kstest(released.scores, normal.cdf).pvalue > 1e-4) == accepted
+        assert (stats.kstest(noisy, normal.cdf).pvalue > 1e-4) == accepted
 
 
 def test_no_dependence_no_noise():
     bounded = Bounded(values=np.array([0.1, 0.2]), sensitivity=np.array([0.0, 0.5]))
-    released = mechanism(2.0).release(bounded, day=0)
-    assert released.scores[0] == 0.1
-    assert released.scores[1] != 0.2
-    assert released.event == GaussianEvent(day=0, mechanism="test", mu=0.5, lifetime=ONCE)
+    noisy = mechanism(2.0).protect(bounded, day=0)
+    assert noisy.values[0] == 0.1
+    assert noisy.values[1] != 0.2
+    assert noisy.event == GaussianEvent(day=0, mechanism="test", mu=0.5, lifetime=ONCE)
     still = Bounded(values=np.array([0.1]), sensitivity=np.zeros(1))
-    assert mechanism(2.0).release(still, day=4).event == PublicEvent(day=4)
+    assert mechanism(2.0).protect(still, day=4).event == PublicEvent(day=4)
 
 
 def test_noisy_exposures_are_unbiased_for_the_product_and_clipped():
     """E[exp(-x̃)] = exp(-x): mean of 200,000 within five standard errors; days alone stay at 0."""
-    n, reach = 200_000, 0.1
+    n, settings = 200_000, DpfnSettings(gamma=1.0)
+    public = facts_of(ContactWindow(n_people=1, n_days=1), None, None, SeirParameters(p1=0.1))[0]
+    reach = exposure_reach(0.1, 1.0)
     values = np.stack([np.full(n, 30.0), np.zeros(n)])
     bounded = Bounded(values=values, sensitivity=np.stack([np.full(n, reach), np.zeros(n)]))
+    raw = mechanism(3.0).protect(bounded, day=1).values
     counts = np.stack([np.full(n, 600), np.zeros(n)])
-    noisy = noisy_exposures(bounded, counts, reach=reach, mechanism=mechanism(3.0), day=1).values
+    noisy = settings.settled(raw, counts, public, 3.0)
     ratio = np.exp(-(noisy[0] - 30.0))
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / math.sqrt(n)
     assert not noisy[1].any()
-    tight = noisy_exposures(
-        bounded, counts // 400, reach=reach, mechanism=mechanism(3.0), day=1
-    ).values
+    tight = settings.settled(raw, counts // 400, public, 3.0)
     assert tight.max() <= reach
     assert tight.min() >= 0.0
 
 
 def test_noisy_messages_stay_in_range():
-    messages = np.linspace(0, 1, 5000, dtype=np.float32).reshape(1, -1)
-    noisy = noisy_messages(messages, gamma=0.4, mechanism=mechanism(1.0), day=2)
-    assert noisy.values.min() == 0.0
-    assert noisy.values.max() == 0.4
-    assert noisy.event.mu == 1.0
+    """A receiver with one contact per day: the exposure is that of a message in [0, γ]."""
+    n, p1, gamma = 5000, 0.1, 0.4
+    window = ContactWindow(n_people=n, n_days=14)
+    for _ in range(14):
+        window.push(DayContacts.from_pairs(np.arange(n), np.roll(np.arange(n), 1), n_people=n))
+    messages = np.tile(np.linspace(0, 1, n, dtype=np.float32), (14, 1))
+    outcomes = np.full((14, n), -1, dtype=np.int8)
+    facts = facts_of(window, outcomes, messages, SeirParameters(p1=p1))
+    method = made("per-message", gamma=gamma)
+    _, state = method.release(*facts, method.start(n))
+    kept = np.stack([row.values for row in state.history])
+    assert kept.min() == 0.0
+    assert kept.max() == pytest.approx(-math.log1p(-p1 * gamma))
+    assert state.history[0].event.mu == pytest.approx(ONE.mu)
+    assert state.history[0].event.same_for_all
 
 
 def test_nobody_else_can_release():

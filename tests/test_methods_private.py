@@ -1,7 +1,6 @@
 """Private methods: what they noise moves no more than stated, nothing outlives the window."""
 
 import math
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -10,13 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
-from dnatrace.methods.base import DayFacts, Needs, Score
-from dnatrace.methods.dpfn import Dpfn, DpfnRelease
-from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease
-from dnatrace.methods.per_message import PerMessage, PerMessageRelease
-from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene
+from dnatrace.inference.exposures import clipped_exposures, reference_exposures
+from dnatrace.methods.adversary import AdversaryGame, Encounter, OwnTests
+from dnatrace.methods.base import Needs, Score
 from dnatrace.methods.settings import renewed_lifetime
-from dnatrace.methods.traditional import Traditional
 from dnatrace.privacy import sensitivity as sv
 from dnatrace.privacy.accounting import (
     GaussianEvent,
@@ -32,40 +28,18 @@ from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters
 
 from . import reference_privacy as reference
+from .private_methods import SOUND, RecordingNoise, facts_of, made, released
 from .reference_privacy import PAPER_TESTS, SilentNoise, parameters
 
-ONE = Target(epsilon=1.0)
-SOUND = [
-    *((Dpfn, kind) for kind in DpfnRelease),
-    *((PerMessage, kind) for kind in PerMessageRelease),
-    (DpfnS, DpfnSRelease.LINEAR),
-    (DpfnS, DpfnSRelease.RESTART),
-]
-ALL = [*SOUND, (DpfnS, DpfnSRelease.AS_PUBLISHED)]
+ALL = [*SOUND, ("dpfn-s", "as_published")]
 PAPER = SeirParameters()
-
-
-@dataclass
-class RecordingNoise:
-    """A silent back end that keeps what it was asked to noise."""
-
-    values: list = field(default_factory=list)
-    sensitivity: list = field(default_factory=list)
-    name: str = "recording"
-    score_grid: float | None = None
-
-    def perturb(self, values, sensitivity, *, multiplier, purpose, day, draw=0):
-        self.values.append(np.atleast_2d(values).copy())
-        self.sensitivity.append(np.atleast_2d(sensitivity).copy())
-        return values.copy()
 
 
 def noised(kind, variant, facts, **settings):
     """Return (values, sensitivity, event) of what one release noises."""
     noise = RecordingNoise()
-    method = kind(target=ONE, release_kind=variant, noise=noise, **settings)
-    released, _ = method.release(facts, method.start(facts.window.n_people))
-    return np.concatenate(noise.values), np.concatenate(noise.sensitivity), released.event
+    event = released(made(kind, variant, noise=noise, **settings), facts).event
+    return np.concatenate(noise.values), np.concatenate(noise.sensitivity), event
 
 
 def loss(kind, variant, crowd, p, **settings):
@@ -94,13 +68,11 @@ def test_no_neighbour_is_further_than_stated(kind, variant, seed, score, gamma):
 @pytest.mark.parametrize("score", list(Score))
 def test_short_windows_work(kind, variant, score, n_days):
     crowd = reference.crowd(np.random.default_rng(n_days), n_receivers=20, n_days=n_days)
-    method = kind(target=ONE, release_kind=variant, score=score)
-    facts = crowd.facts(crowd.messages, PAPER)
-    released, _ = method.release(facts, method.start(facts.window.n_people))
-    assert np.isfinite(released.scores).all()
+    found = released(made(kind, variant, score=score), crowd.facts(crowd.messages, PAPER))
+    assert np.isfinite(found.scores).all()
     heard = n_days > sv.first_age(score is Score.EXPOSED_OR_INFECTED)
-    if variant is not DpfnSRelease.AS_PUBLISHED:
-        assert isinstance(released.event, GaussianEvent if heard else PublicEvent)
+    if (kind, variant) != ("dpfn-s", "as_published"):
+        assert isinstance(found.event, GaussianEvent if heard else PublicEvent)
 
 
 def test_linear_is_tight_for_every_history():
@@ -109,10 +81,10 @@ def test_linear_is_tight_for_every_history():
         for score in Score:
             found = []
             for day in range(13):
-                scene = Scene(own_tests=tests.outcomes(14), met_on=(day,), others=2)
+                encounter = Encounter(own_tests=tests.outcomes(14), met_on=(day,), others=2)
                 noise = RecordingNoise()
-                method = DpfnS(target=ONE, rho=None, noise=noise, score=score)
-                play = Rehearsal(scene, lambda _, m=method: m)
+                method = made("dpfn-s", rho=0.0, noise=noise, score=score)
+                play = AdversaryGame(encounter, lambda _, m=method: m)
                 play(0, 1)
                 play(1, 1)
                 reach = noise.sensitivity[0][0, 0]
@@ -122,63 +94,59 @@ def test_linear_is_tight_for_every_history():
 
 def test_as_published_is_caught_by_the_search():
     """One positive own test at c = .035 moves the score by more than eight times what is stated."""
-    scene = Scene(
+    encounter = Encounter(
         own_tests=OwnTests.POSITIVE.outcomes(14), met_on=(11,), parameters=parameters(0.05)
     )
     noise = RecordingNoise()
-    method = DpfnS(
-        target=ONE,
-        release_kind=DpfnSRelease.AS_PUBLISHED,
-        gamma=0.7,
-        score=Score.INFECTED,
-        noise=noise,
-    )
-    play = Rehearsal(scene, lambda _: method)
+    method = made("dpfn-s", "as_published", gamma=0.7, score=Score.INFECTED, noise=noise)
+    play = AdversaryGame(encounter, lambda _: method)
     play(0, 1)
     play(1, 1)
     ratio = abs(noise.values[1][0, 0] - noise.values[0][0, 0]) / noise.sensitivity[0][0, 0]
     assert ratio == pytest.approx(11.02, abs=0.01)
-    assert not method.sound
+    assert not Ledger(list(play.events)).sound
 
 
 def test_linear_statistic_agrees_with_its_definition():
     crowd = reference.crowd(np.random.default_rng(2), n_receivers=10)
     facts = crowd.facts(crowd.messages, PAPER)
-    method = DpfnS(target=ONE, rho=None, noise=SilentNoise())
-    released, _ = method.release(facts, method.start(facts.window.n_people))
+    scores = released(made("dpfn-s", rho=0.0, noise=SilentNoise()), facts).scores
     counts = crowd.window.counts
-    x = sv.clipped_exposures(crowd.window, crowd.messages, p1=PAPER.p1, gamma=0.2)
+    x = clipped_exposures(crowd.window, crowd.messages, p1=PAPER.p1, gamma=0.2)
     for i in range(10):
         x_ref = counts[:, i] * -math.log1p(-PAPER.p1 * 0.005)
         args = (crowd.outcomes[:, i], PAPER, PAPER_TESTS, True)
         expected = reference.score(x_ref, *args) + reference.weights(x_ref, *args) @ (
             x[:, i] - x_ref
         )
-        assert released.scores[i] == pytest.approx(expected, rel=1e-6)
+        assert scores[i] == pytest.approx(expected, rel=1e-6)
 
 
 def test_shrinkage_pulls_towards_the_public_score():
     crowd = reference.crowd(np.random.default_rng(3), n_receivers=30)
     facts = crowd.facts(crowd.messages, PAPER)
-    scores = {}
-    for rho in (None, 0.05):
-        method = DpfnS(target=ONE, rho=rho)
-        scores[rho] = method.release(facts, method.start(facts.window.n_people))[0].scores
-    public = method.form(facts, method.reference(facts, facts.window.counts)).scores
+    scores = {rho: released(made("dpfn-s", rho=rho), facts).scores for rho in (0.0, 0.05)}
+    public = sv.linear_form(
+        reference_exposures(crowd.window.counts, p1=PAPER.p1, mu_ref=0.005),
+        crowd.outcomes,
+        parameters=PAPER,
+        test_errors=PAPER_TESTS,
+        with_exposed=True,
+    ).scores
     noise = 2.574657 * sv.exposure_reach(PAPER.p1, 0.2)
     kept = 0.05**2 / (0.05**2 + noise**2)
-    assert scores[0.05] == pytest.approx(public + kept * (scores[None] - public), rel=1e-5)
+    assert scores[0.05] == pytest.approx(public + kept * (scores[0.0] - public), rel=1e-5)
 
 
 def test_as_published_clips_and_reports():
     crowd = reference.crowd(np.random.default_rng(4))
-    method = DpfnS(target=ONE, release_kind="as_published", gamma=0.7)
-    released, _ = method.release(crowd.facts(crowd.messages, parameters(0.05)), None)
-    assert released.scores.min() >= 0.0
-    assert released.scores.max() <= 0.7
-    event = released.event
+    method = made("dpfn-s", "as_published", gamma=0.7)
+    found = released(method, crowd.facts(crowd.messages, parameters(0.05)))
+    assert found.scores.min() >= 0.0
+    assert found.scores.max() <= 0.7
+    event = found.event
     assert isinstance(event, UnprovenEvent)
-    assert sum(people for _, people in event.attained) == released.scores.size
+    assert sum(people for _, people in event.attained) == found.scores.size
     assert 8 < event.attained_worst <= event.bound_worst
     true = Ledger([event]).true_epsilon(1e-3)
     assert true["median"] <= 1.0
@@ -203,18 +171,12 @@ def run(method, *, n_days=24, n_people=40, p=PAPER, seed=0, rule=None):
         if rule is not None and releases:
             today = rule(releases[-1])
         tests = [*tests, today.astype(np.int8)][-14:]
-        facts = DayFacts(
-            day=day,
-            window=window,
-            outcomes=np.stack(tests),
-            messages=(rng.random((len(window), n_people)) ** 3).astype(np.float32),
-            parameters=p,
-            test_errors=PAPER_TESTS,
-        )
-        released, state = method.release(facts, state)
-        ledger.record(released.event)
+        messages = (rng.random((len(window), n_people)) ** 3).astype(np.float32)
+        facts = facts_of(window, np.stack(tests), messages, p, day=day)
+        found, state = method.release(*facts, state)
+        ledger.record(found.event)
         states.append(state)
-        releases.append(released)
+        releases.append(found)
     return ledger, states, releases
 
 
@@ -222,19 +184,16 @@ def run(method, *, n_days=24, n_people=40, p=PAPER, seed=0, rule=None):
 @pytest.mark.parametrize(("kind", "variant"), SOUND)
 @pytest.mark.parametrize("score", list(Score))
 def test_calibration_meets_every_unit_in_a_run(kind, variant, score, unit):
-    method = kind(target=Target(epsilon=2.0, unit=unit), release_kind=variant, score=score)
+    method = made(kind, variant, target=Target(epsilon=2.0, unit=unit), score=score)
     ledger, _, _ = run(method, n_days=40)
-    assert method.sound
     assert ledger.sound
     assert ledger.epsilon(unit, 1e-3) <= 2.0 * (1 + 1e-6)
     per = [ledger.epsilon(u, 1e-3) for u in (Unit.RELEASE, Unit.CONTACT, Unit.PAIR)]
     assert per[0] <= per[1] * (1 + 1e-9)
     assert per[1] <= per[2] * (1 + 1e-9)
-    if variant is DpfnRelease.AS_PUBLISHED:
+    if (kind, variant) == ("dpfn", "as_published"):
         assert ledger.epsilon(unit, 1e-3) < 1.7  # the Rényi route wastes some
-    elif not (variant is DpfnSRelease.LINEAR and unit is Unit.PAIR) and not (
-        variant is DpfnRelease.CORRELATED and unit is Unit.RELEASE
-    ):
+    elif (variant, unit) not in (("linear", Unit.PAIR), ("correlated", Unit.RELEASE)):
         assert ledger.epsilon(unit, 1e-3) == pytest.approx(2.0, rel=1e-6)
 
 
@@ -246,22 +205,22 @@ def test_the_lifetime_filter_holds_against_adaptive_tests():
         return np.where(high, 1, 0)
 
     target = Target(epsilon=1.0, unit=Unit.CONTACT)
-    ledger, states, _ = run(DpfnS(target=target), n_days=40, rule=rule)
-    assert max(state.squares.max() for state in states) <= target.mu**2 * (1 + 1e-9)
+    ledger, states, _ = run(made("dpfn-s", target=target), n_days=40, rule=rule)
+    assert max(state.secret.squares.max() for state in states) <= target.mu**2 * (1 + 1e-9)
     assert ledger.summary(1e-3)["realised_per_contact_epsilon"] <= 1.0 + 1e-6
-    free, states, _ = run(DpfnS(target=Target(epsilon=1.0)), n_days=40, rule=rule)
-    assert max(state.squares.max() for state in states) > 2 * target.mu**2
+    free, states, _ = run(made("dpfn-s"), n_days=40, rule=rule)
+    assert max(state.secret.squares.max() for state in states) > 2 * target.mu**2
     assert 1.0 < free.summary(1e-3)["realised_per_contact_epsilon"] < 4.8
 
 
 def test_frozen_values_stay_and_leave_with_the_window():
-    for method in (Dpfn(target=ONE), PerMessage(target=ONE)):
+    for method in (made("dpfn"), made("per-message")):
         _, states, releases = run(method)
         for day, (before, after) in enumerate(pairwise(states)):
-            shift = after.first_day - before.first_day
-            kept = before.rows[shift:]
-            assert all(a is b for a, b in zip(kept, after.rows, strict=False))
-            assert len(after.rows) == min(day + 1, 13)
+            shift = after.secret.first_day - before.secret.first_day
+            kept = before.history[shift:]
+            assert all(a is b for a, b in zip(kept, after.history, strict=False))
+            assert len(after.history) == after.secret.n_days == min(day + 1, 13)
         assert isinstance(releases[0].event, PublicEvent)
         assert isinstance(releases[1].event, GaussianEvent)
 
@@ -269,34 +228,30 @@ def test_frozen_values_stay_and_leave_with_the_window():
 def test_renewed_noise_is_fresh_every_day():
     crowd = reference.crowd(np.random.default_rng(1), n_receivers=20)
     facts = crowd.facts(crowd.messages, PAPER)
-    for method in (Dpfn(target=ONE, release_kind="analytic"), DpfnS(target=ONE)):
-        state = method.start(facts.window.n_people)
-        first = method.release(facts, state)[0].scores
-        again = method.release(facts, state)[0].scores
-        later = DayFacts(**{n: getattr(facts, n) for n in DayFacts.__slots__} | {"day": 99})
-        other = method.release(later, state)[0].scores
+    later = facts_of(crowd.window, crowd.outcomes, crowd.messages, PAPER, day=99)
+    for method in (made("dpfn", "analytic"), made("dpfn-s")):
+        first, again = (released(method, facts).scores for _ in range(2))
+        other = released(method, later).scores
         assert np.array_equal(first, again)
         assert not np.array_equal(first[:20], other[:20])
 
 
 def test_correlated_noise_undoes_its_own_sums():
     """Without noise x̃ is x; and nothing is kept beyond the window."""
-    method = Dpfn(target=ONE, release_kind="correlated", noise=SilentNoise())
-    _, states, _ = run(method)
+    _, states, _ = run(made("dpfn", "correlated", noise=SilentNoise()))
     for state in states[1:]:
-        raw = state.exposures[-len(state.days.rows) :]
-        for x, noisy in zip(raw, state.days.rows, strict=True):
+        raw = state.secret.exposures[-len(state.history) :]
+        for x, noisy in zip(raw, state.history, strict=True):
             assert noisy.values == pytest.approx(x, rel=1e-9, abs=1e-12)
-        assert len(state.exposures) <= 13
-        assert len(state.days.rows) <= 13
+        assert len(state.secret.exposures) <= 13
+        assert len(state.history) <= 13
 
 
 def test_secure_noise_runs_every_release():
     crowd = reference.crowd(np.random.default_rng(1), n_receivers=5, n_days=4)
     facts = crowd.facts(crowd.messages, PAPER)
     for kind, variant in ALL:
-        method = kind(target=ONE, release_kind=variant, noise=SecureNoise())
-        scores = method.release(facts, method.start(facts.window.n_people))[0].scores
+        scores = released(made(kind, variant, noise=SecureNoise()), facts).scores
         assert np.array_equal(scores * 1024, np.rint(scores * 1024))
 
 
@@ -308,16 +263,12 @@ def test_traditional_counts_positive_contacts():
     window.push(DayContacts.from_pairs([0, 0, 2], [1, 1, 1], n_people=4))
     window.push(DayContacts.from_pairs([2, 0], [1, 3], n_people=4))
     outcomes = np.array([[1, -1, 0, -1], [-1, -1, -1, 1]], dtype=np.int8)
-    facts = DayFacts(
-        day=1, window=window, outcomes=outcomes, parameters=PAPER, test_errors=PAPER_TESTS
-    )
-    released, _ = Traditional().release(facts, None)
-    assert released.scores.tolist() == [0, 2, 0, 1]
-    assert isinstance(released.event, UnprotectedEvent)
-    assert not Traditional().sound
-    private = Traditional(target=ONE)
-    noisy, _ = private.release(facts, private.start(4))
-    assert private.sound
+    facts = facts_of(window, outcomes, None, PAPER)
+    exact = released(made("traditional", "exact"), facts)
+    assert exact.scores.tolist() == [0, 2, 0, 1]
+    assert isinstance(exact.event, UnprotectedEvent)
+    private = made("traditional")
+    noisy = released(private, facts)
     assert private.needs is Needs.NOTHING
     assert (noisy.scores >= 0).all()
     assert noisy.scores[0] == 0  # met nobody: nothing to protect, no noise
@@ -327,11 +278,11 @@ def test_traditional_counts_positive_contacts():
 # Settings.
 
 
-@pytest.mark.parametrize("kind", [Dpfn, DpfnS, PerMessage])
+@pytest.mark.parametrize("kind", ["dpfn", "dpfn-s", "per-message"])
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"release_kind": "thawed"}, "release"),
+        ({"release": "thawed"}, "release"),
         ({"score": "guess"}, "score"),
         ({"gamma": 0.0}, "gamma"),
         ({"gamma": 1.1}, "gamma"),
@@ -340,41 +291,39 @@ def test_traditional_counts_positive_contacts():
 )
 def test_wrong_settings_are_named(kind, wrong, named):
     with pytest.raises(InputError, match=named):
-        kind(target=ONE, **wrong)
+        made(kind, **wrong)
 
 
 def test_wrong_reference_and_missing_messages_are_named():
     with pytest.raises(InputError, match="mu_ref"):
-        DpfnS(target=ONE, mu_ref=-0.1)
+        made("dpfn-s", mu_ref=-0.1)
     with pytest.raises(InputError, match="rho"):
-        DpfnS(target=ONE, rho=0.0)
-    with pytest.raises(InputError, match="mu_ref"):
-        Dpfn(target=ONE, mu_ref=1.0)
+        made("dpfn-s", rho=-0.1)
+    with pytest.raises(InputError, match="reference_message"):
+        made("dpfn", reference_message=1.0)
     crowd = reference.crowd(np.random.default_rng(0), n_receivers=5)
-    method = DpfnS(target=ONE)
     with pytest.raises(InputError, match="messages"):
-        method.release(crowd.facts(None, PAPER), method.start(5))
-    assert method.needs is Needs.MESSAGES
-    for kind in (Dpfn, DpfnS, PerMessage, Traditional):
-        short = kind(target=ONE, window_days=13)
+        released(made("dpfn-s"), crowd.facts(None, PAPER))
+    assert made("dpfn-s").needs is Needs.MESSAGES
+    for kind in ("dpfn", "dpfn-s", "per-message", "traditional"):
         with pytest.raises(InputError, match="window of 14 days"):
-            short.release(crowd.facts(crowd.messages, PAPER), short.start(5))
-    assert DpfnS(target=ONE, release_kind="restart").release_kind is DpfnSRelease.RESTART
+            released(made(kind, window_days=13), crowd.facts(crowd.messages, PAPER))
 
 
-def test_scenes_are_checked():
+def test_encounters_are_checked():
     with pytest.raises(InputError, match="own tests"):
-        Scene(own_tests=(-1,), met_on=(0,))
+        Encounter(own_tests=(-1,), met_on=(0,))
     with pytest.raises(InputError, match="attackers"):
-        Scene(own_tests=(-1,) * 14, met_on=(0,), attackers=0)
+        Encounter(own_tests=(-1,) * 14, met_on=(0,), attackers=0)
 
 
-def test_copies_of_a_scene_share_nothing():
-    scene = Scene(own_tests=OwnTests.NONE.outcomes(14), met_on=(3, 11), others=1, attackers=2)
+def test_copies_of_an_encounter_share_nothing():
+    encounter = Encounter(
+        own_tests=OwnTests.NONE.outcomes(14), met_on=(3, 11), others=1, attackers=2
+    )
     for kind, variant in SOUND:
-        play = Rehearsal(
-            scene,
-            lambda s, k=kind, v=variant: k(target=ONE, release_kind=v, noise=FastNoise(seed=s)),
+        play = AdversaryGame(
+            encounter, lambda s, k=kind, v=variant: made(k, v, noise=FastNoise(seed=s))
         )
         scores = play(1, 4000)
         assert scores.shape == (4000, 2)
@@ -385,7 +334,7 @@ def test_copies_of_a_scene_share_nothing():
 @pytest.mark.parametrize("unit", list(Unit))
 def test_what_was_calibrated_is_what_the_ledger_says(unit, window):
     """A pair's releases are all counted, however long the window is."""
-    lifetime = renewed_lifetime(window=window, with_exposed=True, joint=True)
+    lifetime = renewed_lifetime(window=window, score=Score.EXPOSED_OR_INFECTED, joint=True)
     target = Target(epsilon=1.0, unit=unit)
     ledger = Ledger()
     for day in range(150):

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dnatrace as dt
-from dnatrace import policy
 from dnatrace.errors import InputError
-from dnatrace.policy import AdherenceUnit, IsolationRules, TestRules
+from dnatrace.policy import highest_scores, isolation, laboratory
+from dnatrace.policy.isolation import AdherenceUnit, IsolationRules
+from dnatrace.policy.laboratory import TestRules
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.release import Released, TrustBoundaryError
 
@@ -19,7 +20,7 @@ STREAM = dt.Stream(1, "test")
 
 def choose(scores, eligible, most, ties):
     released = mechanisms.publish_public(np.asarray(scores, dtype=float), day=1)
-    return policy.choose_tests(
+    return highest_scores.choose_tests(
         released, eligible=np.asarray(eligible), most=most, ties=np.asarray(ties)
     ).tolist()
 
@@ -41,7 +42,7 @@ def test_only_a_release_can_choose_tests():
     scores = np.zeros(3)
     everybody = np.ones(3, dtype=bool)
     with pytest.raises(TrustBoundaryError, match="must be Released, not ndarray"):
-        policy.choose_tests(scores, eligible=everybody, most=1, ties=scores)
+        highest_scores.choose_tests(scores, eligible=everybody, most=1, ties=scores)
     event = mechanisms.publish_public(scores, day=1).event
     with pytest.raises(TrustBoundaryError, match="only dnatrace"):
         Released(scores=scores, event=event, seal=object())
@@ -69,7 +70,7 @@ def test_test_errors_have_their_rates():
     people = np.arange(100_000)
     errors = dt.TestErrors(false_positive_rate=0.1, false_negative_rate=0.3)
     for ill, rate in ((True, 0.7), (False, 0.1)):
-        results = policy.draw_results(
+        results = laboratory.draw_results(
             people, np.full(people.size, ill), day=1, errors=errors, stream=STREAM
         )
         # Standard deviation at most 0.0015; 5 of them.
@@ -77,7 +78,7 @@ def test_test_errors_have_their_rates():
 
 
 def admit(until, positives, **rules):
-    return policy.admit(
+    return isolation.admit(
         until, np.asarray(positives), day=5, rules=IsolationRules(**rules), stream=STREAM
     )
 
@@ -103,7 +104,7 @@ def test_adherence_by_person_is_the_same_on_every_day():
 
     def follows(day, unit):
         rules = IsolationRules(adherence=0.5, adherence_unit=unit)
-        return policy.admit(nobody, everyone, day=day, rules=rules, stream=STREAM) > 0
+        return isolation.admit(nobody, everyone, day=day, rules=rules, stream=STREAM) > 0
 
     person, event = AdherenceUnit.PERSON, AdherenceUnit.EVENT
     assert np.array_equal(follows(5, person), follows(9, person))
@@ -113,22 +114,22 @@ def test_adherence_by_person_is_the_same_on_every_day():
 def test_dropout():
     until = np.full(10_000, 20, dtype=np.int32)
     rules = IsolationRules(dropout=0.1)
-    left = policy.drop_out(until, day=7, rules=rules, stream=STREAM)
+    left = isolation.drop_out(until, day=7, rules=rules, stream=STREAM)
     assert abs((left == 6).mean() - 0.1) < 0.015  # standard deviation 0.003; 5 of them
     assert ((left == 6) | (left == 20)).all()
     nobody = np.full(10, 6, dtype=np.int32)  # their time is over
-    assert np.array_equal(policy.drop_out(nobody, day=7, rules=rules, stream=STREAM), nobody)
+    assert np.array_equal(isolation.drop_out(nobody, day=7, rules=rules, stream=STREAM), nobody)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TestRules(capacity=1.2), "tests.capacity must be a fraction"),
-        (lambda: TestRules(capacity=float("nan")), "tests.capacity must be a fraction"),
-        (lambda: TestRules(order_delay=-1), "tests.order_delay must be at least 0"),
-        (lambda: IsolationRules(days=-1), "isolation.days must be at least 0"),
-        (lambda: IsolationRules(adherence=2), "isolation.adherence must be a fraction"),
-        (lambda: IsolationRules(dropout=-0.1), "isolation.dropout must be a fraction"),
+        (lambda: TestRules(capacity=1.2), "capacity: input should be"),
+        (lambda: TestRules(capacity=float("nan")), "capacity: input should be"),
+        (lambda: TestRules(order_delay=-1), "order_delay: input should be"),
+        (lambda: IsolationRules(days=-1), "days: input should be"),
+        (lambda: IsolationRules(adherence=2), "adherence: input should be"),
+        (lambda: IsolationRules(dropout=-0.1), "dropout: input should be"),
     ],
 )
 def test_bad_rules(make, message):

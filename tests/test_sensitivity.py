@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
+from dnatrace.inference import exposures as ex
 from dnatrace.privacy import sensitivity as sv
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
@@ -24,7 +25,7 @@ def short(values):
 
 
 def one_score(x, tests, p, with_exposed, errors=PAPER_TESTS):
-    return sv.last_day_scores(
+    return ex.last_day_scores(
         np.asarray(x, dtype=float)[:, None],
         np.asarray(tests, dtype=np.int8)[:, None],
         parameters=p,
@@ -151,8 +152,8 @@ def test_stated_suprema_and_universal_bounds():
         PAPER.g * (1 - PAPER.p0) ** 13 * c, rel=1e-12
     )
     for c, bound in ((0.007, 0.479), (0.02, 0.645), (0.035, 0.719), (0.05, 0.760)):
-        assert sv.universal_bound(parameters(c), 1.0) == pytest.approx(bound, abs=5e-4)
-    assert sv.universal_bound(SeirParameters(p0=0.0), 1.0) == 1.0
+        assert reference.universal_bound(parameters(c), 1.0) == pytest.approx(bound, abs=5e-4)
+    assert reference.universal_bound(SeirParameters(p0=0.0), 1.0) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def change_of_score(p, with_exposed):
         more[day] += s
         pair = np.column_stack([x, more])
         both = np.repeat(np.asarray(tests, dtype=np.int8)[:, None], 2, axis=1)
-        scores = sv.last_day_scores(
+        scores = ex.last_day_scores(
             pair, both, parameters=p, test_errors=PAPER_TESTS, with_exposed=with_exposed
         )
         return abs(scores[1] - scores[0])
@@ -238,7 +239,7 @@ def test_with_tests_the_search_breaks_the_theorem_but_not_the_universal_bound(wi
     p = parameters(0.035)
     s = -math.log1p(-0.035)
     found = search(change_of_score(p, with_exposed), most_exposure=15 * s, histories=True, starts=3)
-    assert 8 * 0.035 <= found <= sv.universal_bound(p, 1.0) * (1 + 1e-9)
+    assert 8 * 0.035 <= found <= reference.universal_bound(p, 1.0) * (1 + 1e-9)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.007, 0.035, 0.2]), st.booleans())
@@ -254,10 +255,10 @@ def test_history_bound_holds(seed, c, with_exposed):
     more = x.copy()
     more[rng.integers(0, 14, n), np.arange(n)] += s
     args = {"parameters": p, "test_errors": PAPER_TESTS, "with_exposed": with_exposed}
-    moved = np.abs(sv.last_day_scores(more, tests, **args) - sv.last_day_scores(x, tests, **args))
+    moved = np.abs(ex.last_day_scores(more, tests, **args) - ex.last_day_scores(x, tests, **args))
     bound = sv.history_bound(tests, counts, parameters=p, test_errors=PAPER_TESTS, gamma=1.0)
     assert (moved <= bound * (1 + 1e-9)).all()
-    assert (bound <= sv.universal_bound(p, 1.0) * (1 + 1e-9)).all()
+    assert (bound <= reference.universal_bound(p, 1.0) * (1 + 1e-9)).all()
     for i in rng.integers(0, n, 5):
         expected = reference.history_bound(tests[:, i], counts[:, i], p, PAPER_TESTS, 1.0)
         assert bound[i] == pytest.approx(expected, rel=1e-9)
@@ -305,7 +306,7 @@ def test_restart_keeps_every_used_message_within_the_two_sided_decay(seed, with_
     more = x.copy()
     more[day, np.arange(n)] += s * usable[day, np.arange(n)]
     args = {"parameters": p, "test_errors": PAPER_TESTS, "with_exposed": with_exposed}
-    moved = np.abs(sv.last_day_scores(more, tests, **args) - sv.last_day_scores(x, tests, **args))
+    moved = np.abs(ex.last_day_scores(more, tests, **args) - ex.last_day_scores(x, tests, **args))
     bound = c * np.array(sv.two_sided_decay(p, window=14, with_exposed=with_exposed))[13 - day]
     assert (moved <= bound * (1 + 1e-9) + 1e-12).all()
 
@@ -328,7 +329,7 @@ def test_usable_days():
 def test_clipped_exposures_move_by_at_most_the_reach(seed, gamma):
     crowd = reference.crowd(np.random.default_rng(seed), n_receivers=12)
     bounded = sv.bounded_exposures(crowd.window, crowd.messages, p1=0.03, gamma=gamma)
-    other = sv.clipped_exposures(crowd.window, crowd.neighbour, p1=0.03, gamma=gamma)
+    other = ex.clipped_exposures(crowd.window, crowd.neighbour, p1=0.03, gamma=gamma)
     moved = np.abs(other - bounded.values)
     assert (moved <= bounded.sensitivity).all()
     assert ((moved > 0).sum(axis=0) <= 1).all()
@@ -351,4 +352,4 @@ def test_wrong_input_is_named():
     window = ContactWindow(n_people=2, n_days=3)
     window.push(DayContacts.empty(2))
     with pytest.raises(InputError, match="shape"):
-        sv.clipped_exposures(window, np.zeros((2, 2)), p1=0.1, gamma=1.0)
+        ex.clipped_exposures(window, np.zeros((2, 2)), p1=0.1, gamma=1.0)

@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 
 from dnatrace.cli import app
 from dnatrace.errors import InputError
-from dnatrace.methods.base import DayFacts, Needs
-from dnatrace.methods.catalogue import build_method
-from dnatrace.methods.rehearsal import OwnTests
-from dnatrace.methods.tally import Acquaintance, Tally, tallies
+from dnatrace.methods.adversary import OwnTests
+from dnatrace.methods.base import Needs, Setup
+from dnatrace.methods.tally import ContactRate, Tally, tallies
 from dnatrace.networks.decoder import (
     Alarm,
     PublicFacts,
@@ -42,17 +41,16 @@ from dnatrace.seir import SeirParameters, TestErrors
 
 from . import reference_decoder as reference
 from . import reference_privacy
+from .private_methods import ONE, WeakNoise, facts_of, game, released
 from .reference_decoder import ALARM, random_decoder, straight_decoder
 from .reference_privacy import PAPER_TESTS, SilentNoise
-from .test_audit import WeakNoise, rehearse
 
-ONE = Target(epsilon=1.0)
 PAPER = SeirParameters()
 
 
 def method(decoder=None, *, target=ONE, noise=None, **settings):
-    decoder = decoder or straight_decoder()
-    return Tally(target=target, decoder=decoder, noise=noise or FastNoise(seed=0), **settings)
+    setup = Setup(target=target, noise=noise or FastNoise(seed=0), **settings)
+    return Tally(setup=setup, decoder=decoder or straight_decoder())
 
 
 # --- the statistic -------------------------------------------------------------------------------
@@ -63,8 +61,7 @@ def method(decoder=None, *, target=ONE, noise=None, **settings):
 def test_tallies_agree_with_counting_one_by_one(seed, low, width):
     crowd = reference_privacy.crowd(np.random.default_rng(seed), n_receivers=12)
     alarm = Alarm(low=low, high=low + width)
-    facts = crowd.facts(crowd.messages, PAPER)
-    mine = tallies(facts, crowd.messages, alarm)
+    mine = tallies(crowd.window, crowd.messages, alarm)
     for person in range(crowd.n_receivers):
         slow = reference.tally(crowd.window, crowd.messages, alarm, person)
         assert mine[person] == pytest.approx(slow, abs=1e-9)
@@ -88,7 +85,7 @@ def test_messages_that_are_no_numbers_do_not_pass():
     crowd = reference_privacy.crowd(np.random.default_rng(1), n_receivers=5)
     facts = crowd.facts(np.full_like(crowd.messages, np.nan), PAPER)
     with pytest.raises(TrustBoundaryError, match="finite"):
-        method().release(facts, method().start(facts.window.n_people))
+        released(method(), facts)
 
 
 # --- its sensitivity -----------------------------------------------------------------------------
@@ -110,15 +107,8 @@ def furthest(alarm, histories, n_contacts=3, n_days=4):
             for said in (0.0, 0.02, 0.05, 0.1, 1.0):
                 messages = base.copy()
                 messages[day, sender] = said
-                facts = DayFacts(
-                    day=n_days - 1,
-                    window=window,
-                    outcomes=outcomes,
-                    messages=messages,
-                    parameters=PAPER,
-                    test_errors=PAPER_TESTS,
-                )
-                statistic = method(replace(straight_decoder(), alarm=alarm)).statistic(facts)
+                facts = facts_of(window, outcomes, messages, PAPER)
+                statistic = method(replace(straight_decoder(), alarm=alarm)).statistic(*facts)
                 values.append(statistic.values[0])
             moved = max(values) - min(values)
             worst[history] = max(worst.get(history, 0.0), moved / statistic.sensitivity[0])
@@ -153,8 +143,9 @@ def test_own_tests_do_not_enter_the_statistic_or_its_noise(seed, tested, positiv
     rng = np.random.default_rng(seed)
     crowd = reference_privacy.crowd(rng, n_receivers=20, tested=tested, positive=positive)
     facts = crowd.facts(crowd.messages, PAPER)
-    untested = replace(facts, outcomes=np.full_like(facts.outcomes, -1))
-    here, there = method().statistic(facts), method().statistic(untested)
+    nobody = np.full_like(crowd.outcomes, -1)
+    untested = facts_of(crowd.window, nobody, crowd.messages, PAPER)
+    here, there = method().statistic(*facts), method().statistic(*untested)
     assert np.array_equal(here.values, there.values)
     assert np.array_equal(here.sensitivity, there.sensitivity)
 
@@ -164,8 +155,8 @@ def test_own_tests_do_not_enter_the_statistic_or_its_noise(seed, tested, positiv
 def test_no_neighbour_is_further_than_stated(seed):
     crowd = reference_privacy.crowd(np.random.default_rng(seed), n_receivers=60)
     tally = method()
-    here = tally.statistic(crowd.facts(crowd.messages, PAPER))
-    there = tally.statistic(crowd.facts(crowd.neighbour, PAPER))
+    here = tally.statistic(*crowd.facts(crowd.messages, PAPER))
+    there = tally.statistic(*crowd.facts(crowd.neighbour, PAPER))
     assert np.array_equal(here.sensitivity, there.sensitivity)  # the size of the noise is public
     moved = np.abs(there.values - here.values)
     assert (moved <= here.sensitivity).all()
@@ -183,8 +174,7 @@ def test_scores_depend_on_messages_through_the_tally_alone():
     high = np.where(low >= 0.1, 0.7, low).astype(np.float32)
 
     def scores(messages):
-        facts = crowd.facts(messages, PAPER)
-        return tally.release(facts, tally.start(facts.window.n_people))[0].scores
+        return released(tally, crowd.facts(messages, PAPER)).scores
 
     assert not np.array_equal(low, high)
     assert np.array_equal(scores(low), scores(high))
@@ -200,9 +190,9 @@ def test_a_fortnight_of_scores_depends_on_messages_through_tallies_alone():
     def last_score(messages):
         state = tally.start(crowd.window.n_people)
         for day in range(14):
-            facts = replace(crowd.facts(messages, PAPER), day=day)
-            released, state = tally.release(facts, state)
-        return released.scores
+            facts = facts_of(crowd.window, crowd.outcomes, messages, PAPER, day=day)
+            found, state = tally.release(*facts, state)
+        return found.scores
 
     assert np.array_equal(last_score(low), last_score(high))
     assert not np.array_equal(last_score(low), last_score(np.zeros_like(low)))
@@ -211,21 +201,15 @@ def test_a_fortnight_of_scores_depends_on_messages_through_tallies_alone():
 def test_who_met_nobody_gets_no_noise():
     window = ContactWindow(n_people=3, n_days=14)
     window.push(DayContacts.from_pairs([1], [0], n_people=3))
-    facts = DayFacts(
-        day=0,
-        window=window,
-        outcomes=np.full((1, 3), -1, dtype=np.int8),
-        messages=np.full((1, 3), 0.06, dtype=np.float32),
-        parameters=PAPER,
-        test_errors=PAPER_TESTS,
-    )
+    outcomes = np.full((1, 3), -1, dtype=np.int8)
+    messages = np.full((1, 3), 0.06, dtype=np.float32)
     tally = method()
-    released, state = tally.release(facts, tally.start(3))
-    assert state.tallies[0].values[0] != 0.5
-    assert state.tallies[0].values[1:].tolist() == [0.0, 0.0]
-    assert isinstance(released.event, GaussianEvent)
-    empty = replace(facts, window=emptied(3))
-    assert isinstance(tally.release(empty, tally.start(3))[0].event, PublicEvent)
+    found, state = tally.release(*facts_of(window, outcomes, messages, PAPER), tally.start(3))
+    assert state.history[0].values[0] != 0.5
+    assert state.history[0].values[1:].tolist() == [0.0, 0.0]
+    assert isinstance(found.event, GaussianEvent)
+    empty = facts_of(emptied(3), outcomes, messages, PAPER)
+    assert isinstance(released(tally, empty).event, PublicEvent)
 
 
 def emptied(n_people):
@@ -280,8 +264,8 @@ def test_the_decoder_sees_the_last_fourteen_tallies_newest_first():
     state = tally.start(crowd.window.n_people)
     for day in range(17):
         messages = np.full_like(crowd.messages, min(0.02 + 0.004 * day, 0.1))
-        facts = replace(crowd.facts(messages, PAPER), day=day)
-        _, state = tally.release(facts, state)
+        facts = facts_of(crowd.window, crowd.outcomes, messages, PAPER, day=day)
+        _, state = tally.release(*facts, state)
     noisy, noise = seen[-1]
     assert noisy.shape == (14, crowd.window.n_people)
     assert noise == tally.mechanism.multiplier
@@ -290,7 +274,7 @@ def test_the_decoder_sees_the_last_fourteen_tallies_newest_first():
 
 
 def test_contacts_are_averaged_over_days_out_of_isolation():
-    known = Acquaintance.start(2)
+    known = ContactRate.start(2)
     for contacts, away in (([4, 4], [0, 0]), ([0, 8], [1, 0]), ([6, 12], [0, 0])):
         known = known.after(np.array(contacts, dtype=np.int32), np.array(away, dtype=bool))
     assert known.mean.tolist() == [5.0, 8.0]
@@ -419,7 +403,7 @@ def straight(target=ONE, noise=FastNoise):
 
 @pytest.mark.parametrize("tests", OwnTests)
 def test_an_audit_comes_close_to_the_claim_and_not_above(tests):
-    sample = rehearse(straight(), tests=tests)
+    sample = game(straight(), tests=tests)
     result = audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=100_000)
     assert result.passed
     assert result.lower_bound > 0.75
@@ -428,13 +412,13 @@ def test_an_audit_comes_close_to_the_claim_and_not_above(tests):
 @pytest.mark.parametrize("tests", OwnTests)
 def test_a_fortnight_of_releases_stays_within_the_life_of_a_contact(tests):
     """Fourteen tallies with the same message: the whole claim for a contact is used."""
-    sample = rehearse(straight(), tests=tests, releases=14, met_on=(13,))
+    sample = game(straight(), tests=tests, releases=14, met_on=(13,))
     claimed = epsilon_of_mu(np.sqrt(14) * ONE.mu, 1e-3)
     result = audit(sample, claimed_epsilon=claimed, delta=1e-3, draws=20_000)
     assert result.passed
     assert result.lower_bound > 0.5 * claimed
     for_life = Target(epsilon=1.0, unit=Unit.CONTACT)
-    sample = rehearse(straight(for_life), tests=tests, releases=14, met_on=(13,))
+    sample = game(straight(for_life), tests=tests, releases=14, met_on=(13,))
     result = audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=20_000)
     assert result.passed
     assert result.lower_bound > 0.5
@@ -450,7 +434,7 @@ def averaging_decoder():
 def test_the_last_score_alone_tells_more_than_one_release_and_not_more_than_a_contact():
     """The control is the claim of one release: it must be refuted for a score that reads many."""
     decoder = averaging_decoder()
-    fortnight = rehearse(
+    fortnight = game(
         lambda seed: method(decoder, noise=FastNoise(seed=seed)), releases=14, met_on=(13,)
     )
 
@@ -467,7 +451,7 @@ def test_the_last_score_alone_tells_more_than_one_release_and_not_more_than_a_co
 @pytest.mark.parametrize("releases", [1, 14])
 def test_an_audit_catches_too_little_noise(releases):
     for_life = Target(epsilon=1.0, unit=Unit.CONTACT if releases > 1 else Unit.RELEASE)
-    sample = rehearse(straight(for_life, WeakNoise), releases=releases, met_on=(13,))
+    sample = game(straight(for_life, WeakNoise), releases=releases, met_on=(13,))
     assert not audit(sample, claimed_epsilon=1.0, delta=1e-3, draws=40_000).passed
 
 
@@ -484,7 +468,7 @@ def test_the_shipped_decoder_survives_the_audit(tests, releases):
 
 
 def test_the_shipped_decoder_with_too_little_noise_is_caught():
-    weak = rehearse(
+    weak = game(
         lambda seed: method(load_decoder(), noise=WeakNoise(seed=seed, share=1 / 3)), met_on=(13,)
     )
     assert not audit(weak, claimed_epsilon=1.0, delta=1e-3, draws=60_000).passed
@@ -525,8 +509,8 @@ def test_the_decoder_counts_in_the_name_of_a_run_of_tally_alone(tmp_path):
 
 def test_needs_messages():
     assert method().needs is Needs.MESSAGES
-    built = build_method("tally", privacy_checks.method_options(RunConfig(method="tally")))
-    assert built.decoder.digest == load_decoder().digest
+    config = RunConfig(method="tally")
+    assert config.method.build(config.method_setup()).decoder.digest == load_decoder().digest
 
 
 # --- on the command line -------------------------------------------------------------------------
@@ -561,7 +545,10 @@ def test_certify_says_what_is_proved_by_name_and_by_path(tmp_path):
         (["train", "--network", "tally", "--steps", "0"], "steps"),
         (["train", "--network", "tally", "--people", "9"], "people"),
         (["export", "tally", "tally.onnx"], "is a decoder"),
-        (["run", "--method", "tally", "--release", "linear"], "release of tally"),
+        (
+            ["run", "--method", "tally", "--release", "linear"],
+            "method.release: input should be 'gaussian'",
+        ),
         (["run", "--method", "tally", "--set", "method.decoder=nowhere"], "'nowhere'"),
     ],
 )

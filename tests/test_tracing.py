@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 
 from dnatrace.runs.config import RunConfig
-from dnatrace.runs.run import build_method, build_simulator, loop_rules, method_options
+from dnatrace.runs.run import build_loop
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
-from dnatrace.tracing import trace
 
 SMALL = {"people": 400, "days": 25, "seed": 2, "initially_infected": 12}
 
 
 def days_of(**settings):
     config = RunConfig(**(SMALL | settings))
-    simulator = build_simulator(config)
-    method = build_method(config.method.name, method_options(config))
-    rules = loop_rules(config)
-    return list(trace(simulator, method, rules, days=config.days, seed=config.seed))
+    return list(build_loop(config).run(config.days))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +33,7 @@ def test_an_isolated_person_has_no_contacts(fn_days):
         counts = log.contacts.counts
         assert counts[log.isolated].sum() == 0
         assert not log.isolated[log.contacts.senders].any()
-        assert log.facts.window[-1].counts[log.isolated].sum() == 0
+        assert log.secret.window[-1].counts[log.isolated].sum() == 0
 
 
 def test_capacity_is_never_exceeded_and_nobody_in_isolation_is_tested(fn_days):
@@ -81,10 +77,10 @@ def test_tests_go_to_the_highest_scores_of_yesterday(fn_days):
 
 
 def test_the_window_forgets(fn_days):
-    window = fn_days[-1].facts.window
+    window = fn_days[-1].secret.window
     assert len(window) == 14
     assert window.first_day == SMALL["days"] - 13
-    assert fn_days[-1].facts.outcomes.shape == (14, 400)
+    assert fn_days[-1].public.outcomes.shape == (14, 400)
 
 
 def same_day(one, other):
@@ -153,9 +149,9 @@ def test_delays():
     for log in logs:
         np.testing.assert_array_equal(log.informed, taken.get(log.day - 3, []))
     for log in logs[6:]:  # results enter the log on the day they were taken
-        known = log.facts.outcomes[-4]
+        known = log.public.outcomes[-4]
         assert (known >= 0).sum() == logs[log.day - 4].tested.size
-        assert (log.facts.outcomes[-3:] < 0).all()
+        assert (log.public.outcomes[-3:] < 0).all()
     waiting = [set(log.tested.tolist()) for log in logs]
     for a, b in pairwise(waiting):
         assert not a & b  # nobody is tested while waiting for a result
@@ -164,15 +160,15 @@ def test_delays():
 def test_people_without_the_app_send_nothing_and_get_no_score():
     adoption = [0.0, 0.5, 1, 1, 1, 1, 1, 1, 0.0]
     config = RunConfig(**SMALL, method="fn", app={"adoption": adoption})
-    simulator = build_simulator(config)
-    rules, method = loop_rules(config), build_method("fn", method_options(config))
-    for log in trace(simulator, method, rules, days=8, seed=2):
+    loop = build_loop(config)
+    simulator = loop.simulator
+    for log in loop.run(8):
         scored = ~np.isnan(log.released.scores)
         by_age = np.array([scored[simulator.age_groups == age].mean() for age in range(9)])
         assert by_age[0] == by_age[8] == 0
         assert by_age[2:8].min() == 1
         assert 0.2 < by_age[1] < 0.8
-        window_day = log.facts.window[-1]
+        window_day = log.secret.window[-1]
         assert scored[window_day.senders].all()
         assert window_day.counts[~scored].sum() == 0
         assert scored[log.tested].all()

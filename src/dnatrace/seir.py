@@ -11,21 +11,21 @@ SIMD, and in float64, so that no evidence is extreme enough to underflow.
 """
 
 import math
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from dnatrace.errors import require_share
+from dnatrace.settings import Settings, Share, setting
 
 N_STATES = 4
 BLOCK = 64  # people side by side; the buffers of a block of 14 days fit the second-level cache
 LIKELIHOOD_FLOOR = 1e-6  # contradictory tests leave every state possible
 _RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
 _SMALL_HAZARD = 0.125
+_PAPER = "DNA paper"
 
 
 class State(IntEnum):
@@ -37,29 +37,39 @@ class State(IntEnum):
     R = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeirParameters:
-    """Parameters of the statistical model, the same for everybody.
+class SeirParameters(Settings):
+    """Parameters of the statistical model, the same for everybody: what phones believe.
 
     The defaults are those of Romijnders et al., "DNA: Differentially private Neural Augmentation
     for contact tracing". Published sources disagree on p1 (0.01, 0.02, 0.03, 0.05), which is why
-    every run prints and stores the value it used.
-
-    Attributes:
-        p0: probability a day of an infection from outside the known contacts.
-        p1: probability that one contact with an infected person transmits.
-        g: probability a day of becoming infectious after exposure.
-        h: probability a day of recovering.
+    every run prints and stores the value it used. Code and formulas use the short names, files the
+    full ones.
     """
 
-    p0: float = 0.001
-    p1: float = 0.03
-    g: float = 0.99
-    h: float = 0.10
-
-    def __post_init__(self) -> None:
-        for name in ("p0", "p1", "g", "h"):
-            require_share(name, getattr(self, name))
+    p0: Share = setting(
+        0.001,
+        "what phones believe: infection from outside the known contacts, per day",
+        source=_PAPER,
+        called="infection_from_outside",
+    )
+    p1: Share = setting(
+        0.03,
+        "what phones believe: transmission by one contact with an infected person",
+        source=f"{_PAPER}; other sources say 0.01, 0.02, 0.05",
+        called="transmission_per_contact",
+    )
+    g: Share = setting(
+        0.99,
+        "what phones believe: exposed to infected, per day",
+        source=_PAPER,
+        called="exposed_to_infected",
+    )
+    h: Share = setting(
+        0.10,
+        "what phones believe: infected to removed, per day",
+        source=_PAPER,
+        called="infected_to_removed",
+    )
 
     @property
     def background_hazard(self) -> float:
@@ -67,23 +77,19 @@ class SeirParameters:
         return -math.log1p(-self.p0) if self.p0 < 1.0 else math.inf
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestErrors:
-    """How often a test errs.
+class TestErrors(Settings):
+    """How often a test errs: of a person who is truly positive or not.
 
-    Attributes:
-        false_positive_rate: P(positive | not I).
-        false_negative_rate: P(negative | I).
+    Who is truly positive depends on who asks. The model's people (`likelihood`) are when they are
+    I; the swabs of a simulated run find E and I (`policy.laboratory`).
     """
 
-    __test__ = False  # the name does not make it a test case
+    __test__: ClassVar[bool] = False  # the name does not make it a test case
 
-    false_positive_rate: float = 0.01
-    false_negative_rate: float = 0.001
-
-    def __post_init__(self) -> None:
-        require_share("false_positive_rate", self.false_positive_rate)
-        require_share("false_negative_rate", self.false_negative_rate)
+    false_positive_rate: Share = setting(
+        0.01, "P(positive) of a person not in E or I", source=_PAPER
+    )
+    false_negative_rate: Share = setting(0.001, "P(negative) of a person in E or I", source=_PAPER)
 
     def likelihood(self, positive: bool, infected: bool) -> float:
         """Return P(outcome | infected or not), at least `LIKELIHOOD_FLOOR`."""

@@ -1,48 +1,29 @@
 """The loop: an epidemic, a tracing method and a policy, one day at a time.
 
-`trace` is a generator: it yields a `DayLog` a day, and whoever consumes it measures, records or
-shows progress. The phases of a day are listed in its docstring, and the code is that list.
+`Loop.start` gives the state before the first day and `Loop.step` takes one day; `Loop.run` is a
+generator over days. Whoever consumes it measures, records or shows progress: the loop knows none of
+them. The phases of a day are listed in the docstring of `step`, and the code is that list.
 """
 
 import time
-from collections import deque
-from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace import policy
-from dnatrace.inference import factorised_neighbours as fn
-from dnatrace.methods.base import DayFacts, Method, Needs
-from dnatrace.policy import Ids, IsolationRules, TestRules
+from dnatrace.inference.exchange import Exchange
+from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
+from dnatrace.policy import app
+from dnatrace.policy.base import Ids, Policy, Situation
+from dnatrace.policy.laboratory import Laboratory, Queue
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.release import Released
 from dnatrace.records import ContactWindow, DayContacts, TestLog
 from dnatrace.rng import Stream
-from dnatrace.seir import SeirParameters, State
+from dnatrace.seir import SeirParameters
 from dnatrace.simulators.base import N_AGE_GROUPS, SEIR_OF_COURSE, CourseState, Simulator
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopRules:
-    """Everything the loop needs to know besides the simulator and the method.
-
-    Attributes:
-        parameters: of the statistical model that phones use.
-        window: how many days of contacts and tests are kept.
-        rounds: updates of everybody a day.
-        tests: how tests are given.
-        isolation: how positives isolate.
-        adoption: the share with the app by age group, nine numbers.
-    """
-
-    parameters: SeirParameters = field(default_factory=SeirParameters)
-    window: int = 14
-    rounds: int = fn.DEFAULT_ROUNDS
-    tests: TestRules = field(default_factory=TestRules)
-    isolation: IsolationRules = field(default_factory=IsolationRules)
-    adoption: tuple[float, ...] = (1.0,) * N_AGE_GROUPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,9 +38,10 @@ class DayLog:
         tested: who was tested today, ids.
         results: their results, known today or after the delay, bool [tested].
         informed: who learned of a positive result today, ids.
-        facts: what the enclave knew at the end of the day.
+        public: what each person knew of themselves at the end of the day.
+        secret: what the enclave knew besides.
         released: the scores of the day; they choose tomorrow's tests.
-        seconds: by phase: simulate, infer, release.
+        seconds: by phase: simulate, test, infer, release.
     """
 
     day: int
@@ -69,18 +51,37 @@ class DayLog:
     tested: Ids
     results: NDArray[np.bool_]
     informed: Ids
-    facts: DayFacts
+    public: PublicFacts
+    secret: SecretFacts
     released: Released
     seconds: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Sample:
-    """Tests taken on a day, waiting for their results."""
+class LoopState:
+    """What the next day needs.
+
+    The simulator, the window and the log of tests advance in place: a state can be stepped once.
+
+    Attributes:
+        day: the last day that ended; 0 before the first.
+        has_app: bool [people].
+        window: contacts of the last days between people with the app.
+        log: results of the last days.
+        queue: of the laboratory.
+        released: the last scores.
+        method: state of the method.
+        policy: state of the policy.
+    """
 
     day: int
-    people: Ids
-    results: NDArray[np.bool_]
+    has_app: NDArray[np.bool_]
+    window: ContactWindow
+    log: TestLog
+    queue: Queue
+    released: Released
+    method: Any
+    policy: Any
 
 
 class _Clock:
@@ -96,100 +97,115 @@ class _Clock:
         self._last = now
 
 
-def trace(
-    simulator: Simulator,
-    method: Method,
-    rules: LoopRules,
-    *,
-    days: int,
-    seed: int,
-    with_messages: bool = False,
-) -> Generator[DayLog]:
-    """Run the closed loop and yield a log a day.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loop:
+    """Everything that takes part in a run.
 
-    With `with_messages` the messages are computed even if the method does not look at them, for
-    those who record them; nothing else changes.
-
-    The phases of a day:
-
-    1. Isolation: those whose time is over or who give up are free; the others meet nobody.
-    2. The simulator advances one day and yields its contacts; those between people with the app
-       enter the window, and the oldest day leaves it.
-    3. The policy chooses whom to test: the highest scores that were released yesterday, as many as
-       the capacity allows, nobody in isolation, dead, or waiting for a test or a result. Before the
-       first release everybody with the app has the same score. Ties are broken by chance.
-    4. Those chosen `order_delay` days ago are tested; errors are drawn.
-    5. The results of tests taken `result_delay` days ago become known and enter the log.
-    6. Factorised Neighbours runs on the window. This part a deployment runs encrypted.
-    7. The method releases one score a person. Only this leaves the enclave.
-    8. Positives isolate from tomorrow on.
-
-    Every draw comes from a stream of its own, keyed by person and day: two methods on one seed see
-    the same epidemic until their decisions differ.
+    Attributes:
+        simulator: who meets whom, who gets infected; on day 0.
+        exchange: what phones hear from each other.
+        method: what is released.
+        policy: who is tested and who isolates.
+        laboratory: capacity, delays and errors of tests.
+        parameters: of the statistical model that phones use.
+        seed: of who has the app; the parts have their own.
+        window_days: how many days of contacts and tests are kept.
+        adoption: the share with the app by age group, nine numbers.
+        with_messages: whether messages are computed even if the method does not look at them, for
+            those who record them; nothing else changes.
     """
-    n = simulator.n_people
-    streams = {
-        purpose: Stream(seed, purpose)
-        for purpose in ("app", "tests/ties", "tests/results", "isolation/adherence", "dropout")
-    }
-    has_app = policy.adopters(np.array(rules.adoption), simulator.age_groups, streams["app"])
-    everybody_has = bool(has_app.all())
-    window = ContactWindow(n_people=n, n_days=rules.window, first_day=1)
-    log = TestLog(n_people=n, n_days=rules.window, first_day=1)
-    released = mechanisms.publish_public(np.zeros(n), day=0)
-    state = method.start(n)
-    until = np.full(n, policy.NEVER, dtype=np.int32)
-    waiting = np.zeros(n, dtype=np.bool_)
-    orders: deque[Ids] = deque()
-    samples: deque[_Sample] = deque()
-    everyone = np.arange(n)
 
-    for day in range(1, days + 1):
-        clock = _Clock()
-        until = policy.drop_out(until, day=day, rules=rules.isolation, stream=streams["dropout"])
-        isolated = (until >= day) & (simulator.states != CourseState.DEATH)
-        simulator.isolate(isolated)
-        contacts = simulator.advance()
-        states = simulator.states
-        met = contacts if everybody_has else contacts.among(has_app)
-        window.push(DayContacts(offsets=met.offsets, senders=met.senders))
-        log.push_day()
+    simulator: Simulator
+    exchange: Exchange
+    method: Method
+    policy: Policy
+    laboratory: Laboratory
+    parameters: SeirParameters = field(default_factory=SeirParameters)
+    seed: int = 1
+    window_days: int = 14
+    adoption: tuple[float, ...] = (1.0,) * N_AGE_GROUPS
+    with_messages: bool = False
+
+    @property
+    def most_tests(self) -> int:
+        """How many people can be tested per day."""
+        return self.laboratory.rules.most_tests(self.simulator.n_people)
+
+    def start(self) -> LoopState:
+        """Return the state before the first day, in which everybody has the same score."""
+        n, days = self.simulator.n_people, self.window_days
+        return LoopState(
+            day=0,
+            has_app=app.adopters(
+                np.array(self.adoption), self.simulator.age_groups, Stream(self.seed, "app")
+            ),
+            window=ContactWindow(n_people=n, n_days=days, first_day=1),
+            log=TestLog(n_people=n, n_days=days, first_day=1),
+            queue=self.laboratory.start(n),
+            released=mechanisms.publish_public(np.zeros(n), day=0),
+            method=self.method.start(n),
+            policy=self.policy.start(n),
+        )
+
+    def run(self, days: int) -> Iterator[DayLog]:
+        """Yield the logs of so many days from the first on."""
+        state = self.start()
+        for _ in range(days):
+            state, log = self.step(state)
+            yield log
+
+    def step(self, state: LoopState) -> tuple[LoopState, DayLog]:
+        """Take one day.
+
+        1. Isolation: those whose time is over or who give up are free; the others meet nobody.
+        2. The simulator advances one day and yields its contacts; those between people with the
+           app enter the window, and the oldest day leaves it.
+        3. The policy chooses whom to test from the scores that were released yesterday: nobody in
+           isolation, dead, without the app, or waiting for a test or a result.
+        4. Those chosen `order_delay` days ago are tested; errors are drawn.
+        5. Results of tests taken `result_delay` days ago become known and enter the log.
+        6. Phones exchange messages over the window. This part a deployment runs encrypted.
+        7. The method releases one score per person. Only this leaves the enclave.
+        8. The policy responds to positive results, from tomorrow on.
+
+        Every draw comes from a stream of its own, keyed by person and day: two methods on one seed
+        see the same epidemic until their decisions differ.
+        """
+        day, clock = state.day + 1, _Clock()
+        isolated, policy_state = self._isolate(state, day)
+        contacts, states = self._advance(state)
         clock.lap("simulate")
 
-        alive = states != CourseState.DEATH
-        chosen = policy.choose_tests(
-            released,
-            eligible=has_app & alive & ~isolated & ~waiting,
-            most=rules.tests.most_tests(n),
-            ties=streams["tests/ties"].uniform(everyone, day),
+        situation = Situation(
+            day=day,
+            eligible=state.has_app & ~isolated & ~state.queue.waiting & _alive(states),
+            most_tests=self.most_tests,
         )
-        waiting[chosen] = True
-        orders.append(chosen)
-        sample = _take(orders, states, isolated, waiting, rules.tests, streams, day)
-        samples.append(sample)
-        informed = _learn(samples, log, waiting, rules.tests, day)
+        chosen, policy_state = self.policy.choose(state.released, situation, policy_state)
+        sample, queue = self.laboratory.take(
+            state.queue, chosen, states=states, isolated=isolated, day=day
+        )
+        informed, queue = self.laboratory.tell(queue, state.log, day)
         clock.lap("test")
 
-        needs = {method.needs, Needs.MESSAGES} if with_messages else {method.needs}
-        facts = replace(
-            _facts(needs, window, log, states, rules, day),
-            age_groups=simulator.age_groups,
-            isolated=isolated,
-        )
+        public = self._public(state, isolated, day)
+        secret = self._exchange(state.window, public, states)
         clock.lap("infer")
-        released, state = method.release(facts, state)
-        if not everybody_has:
-            released = released.without(~has_app)
+        released, method_state = self.method.release(public, secret, state.method)
+        released = released if state.has_app.all() else released.without(~state.has_app)
         clock.lap("release")
 
-        until = policy.admit(
-            until,
-            informed,
+        after = LoopState(
             day=day,
-            rules=rules.isolation,
-            stream=streams["isolation/adherence"],
+            has_app=state.has_app,
+            window=state.window,
+            log=state.log,
+            queue=queue,
+            released=released,
+            method=method_state,
+            policy=self.policy.respond(informed, day, policy_state),
         )
-        yield DayLog(
+        log = DayLog(
             day=day,
             states=states,
             contacts=contacts,
@@ -197,83 +213,56 @@ def trace(
             tested=sample.people,
             results=sample.results,
             informed=informed,
-            facts=facts,
+            public=public,
+            secret=secret,
             released=released,
             seconds=clock.seconds,
         )
+        return after, log
 
+    def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
+        """Tell the simulator who of the living stays at home."""
+        isolated, policy_state = self.policy.isolate(day, state.policy)
+        isolated = isolated & _alive(self.simulator.states)
+        self.simulator.isolate(isolated)
+        return isolated, policy_state
 
-def _take(
-    orders: deque[Ids],
-    states: NDArray[np.uint8],
-    isolated: NDArray[np.bool_],
-    waiting: NDArray[np.bool_],
-    rules: TestRules,
-    streams: dict[str, Stream],
-    day: int,
-) -> _Sample:
-    """Test those whose order is due, except who has died or isolates meanwhile."""
-    if len(orders) <= rules.order_delay:
-        people = np.empty(0, dtype=np.int64)
-    else:
-        due = orders.popleft()
-        possible = ~isolated[due] & (states[due] != CourseState.DEATH)
-        waiting[due[~possible]] = False
-        people = due[possible]
-    seir = SEIR_OF_COURSE[states[people]]
-    positive = (seir == State.E) | (seir == State.I)
-    results = policy.draw_results(
-        people, positive, day=day, errors=rules.errors, stream=streams["tests/results"]
-    )
-    return _Sample(day=day, people=people, results=results)
+    def _advance(self, state: LoopState) -> tuple[DayContacts, NDArray[np.uint8]]:
+        """Advance the simulator, and window and log of tests with it."""
+        contacts = self.simulator.advance()
+        met = contacts if state.has_app.all() else contacts.among(state.has_app)
+        state.window.push(DayContacts(offsets=met.offsets, senders=met.senders))
+        state.log.push_day()
+        return contacts, self.simulator.states
 
-
-def _learn(
-    samples: deque[_Sample],
-    log: TestLog,
-    waiting: NDArray[np.bool_],
-    rules: TestRules,
-    day: int,
-) -> Ids:
-    """Enter the results that are due and return who is positive."""
-    if day - samples[0].day < rules.result_delay:
-        return np.empty(0, dtype=np.int64)
-    sample = samples.popleft()
-    waiting[sample.people] = False
-    log.record(sample.day, sample.people, sample.results)
-    return sample.people[sample.results]
-
-
-def _facts(
-    needs: set[Needs],
-    window: ContactWindow,
-    log: TestLog,
-    states: NDArray[np.uint8],
-    rules: LoopRules,
-    day: int,
-) -> DayFacts:
-    """Gather what the method needs, and run the inference if it is needed."""
-    outcomes = log.outcomes
-    heard = messages = None
-    if needs & {Needs.EXPOSURES, Needs.MESSAGES}:
-        heard = fn.converse(
-            window,
-            outcomes,
-            rounds=rules.rounds,
-            parameters=rules.parameters,
-            test_errors=rules.tests.errors,
+    def _public(self, state: LoopState, isolated: NDArray[np.bool_], day: int) -> PublicFacts:
+        return PublicFacts(
+            day=day,
+            first_day=state.window.first_day,
+            counts=state.window.counts,
+            outcomes=state.log.outcomes,
+            parameters=self.parameters,
+            test_errors=self.laboratory.rules.errors,
+            age_groups=self.simulator.age_groups,
+            isolated=isolated,
         )
-        if Needs.MESSAGES in needs:
-            messages = fn.infected(
-                heard, outcomes, parameters=rules.parameters, test_errors=rules.tests.errors
-            )
-    return DayFacts(
-        day=day,
-        window=window.snapshot(),
-        outcomes=outcomes,
-        parameters=rules.parameters,
-        test_errors=rules.tests.errors,
-        heard=heard,
-        messages=messages,
-        states=SEIR_OF_COURSE[states] if Needs.TRUTH in needs else None,
-    )
+
+    def _exchange(
+        self, window: ContactWindow, public: PublicFacts, states: NDArray[np.uint8]
+    ) -> SecretFacts:
+        """Gather what the method may look at, and let phones exchange messages if it does."""
+        needs = self.method.needs
+        with_messages = self.with_messages or needs is Needs.MESSAGES
+        received = None
+        if with_messages or needs is Needs.EXPOSURES:
+            received = self.exchange.receive(window, public.outcomes, with_messages=with_messages)
+        return SecretFacts(
+            window=window.snapshot(),
+            exposures=received.exposures if received else None,
+            messages=received.messages if received else None,
+            states=SEIR_OF_COURSE[states] if needs is Needs.TRUTH else None,
+        )
+
+
+def _alive(states: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return states != CourseState.DEATH

@@ -3,7 +3,7 @@
 A message is the sender's probability of being infected, P(I), on the day of the contact. Under the
 factorised neighbourhood a person depends on messages through one number a day, the exposure
 x = Σ -log(1 - p1·message); given exposures and own tests the belief is the smoothed posterior of
-the chain in `dnatrace.seir`. The two halves are separate, pure functions: `exposures` and
+the chain in `dnatrace.seir`. The two halves are separate, pure functions: `exposures_of` and
 `infected` / `beliefs`. Everybody updates at once, for a number of rounds that start from zero
 messages, so deleting a contact removes its influence at the next call.
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dnatrace import tables
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.inference import _kernels
+from dnatrace.inference.exposures import add_up_day, check_shape, exposures_of
 from dnatrace.records import Beliefs, ContactWindow, TestLog
 from dnatrace.seir import (
     LIKELIHOOD_FLOOR,
@@ -106,18 +107,18 @@ def infer_window(
     Cost: O(rounds × (contacts + people × days)), people in parallel.
     """
     outcomes = log.outcomes
-    heard = converse(
+    exposures = message_rounds(
         window, outcomes, rounds=rounds, parameters=parameters, test_errors=test_errors
     )
     check_message_grid(clip, levels)
     if clip is not None or levels is not None:
-        messages = infected(heard, outcomes, parameters=parameters, test_errors=test_errors)
+        messages = infected(exposures, outcomes, parameters=parameters, test_errors=test_errors)
         messages = bound_messages(messages, clip=clip, levels=levels)
-        heard = exposures(window, messages, p1=parameters.p1)
-    return beliefs(heard, outcomes, parameters=parameters, test_errors=test_errors)
+        exposures = exposures_of(window, messages, p1=parameters.p1)
+    return beliefs(exposures, outcomes, parameters=parameters, test_errors=test_errors)
 
 
-def converse(
+def message_rounds(
     window: ContactWindow,
     outcomes: NDArray[np.int8],
     *,
@@ -125,38 +126,26 @@ def converse(
     test_errors: TestErrors,
     rounds: int = DEFAULT_ROUNDS,
 ) -> Exposures:
-    """Return what everybody has heard when the last round of updates begins: [days, people].
+    """Return everybody's exposures when the last round of updates begins: [days, people].
 
     The last round itself is `infected` or `beliefs` of the result. In the first round nothing has
-    been heard. Inside the rounds messages are neither clipped nor rounded. The exposure of the last
-    day cannot change any belief of the window and is left at zero.
+    been received. Inside the rounds messages are neither clipped nor rounded. The exposure of the
+    last day cannot change any belief of the window and is left at zero.
     """
-    _check_shapes(window, outcomes)
+    check_shape(window, outcomes)
     require_at_least("rounds", rounds, 1)
     model = pack_model(parameters, test_errors)
-    heard = np.zeros(outcomes.shape, dtype=np.float32)
+    exposures = np.zeros(outcomes.shape, dtype=np.float32)
     hazards = np.empty(outcomes.shape, dtype=np.float32)
     for _ in range(rounds - 1):
-        _kernels.hazard_marginals(heard, outcomes, model, parameters.p1, hazards)
-        _add_up_days(window, hazards, heard, len(window) - 1)
-    return heard
-
-
-def exposures(window: ContactWindow, messages: Messages, *, p1: float) -> Exposures:
-    """Return every person's exposure x = Σ -log(1 - p1·message) by day: float32 [days, people].
-
-    Cost: one logarithm a message and one gather a contact.
-    """
-    _check_shapes(window, messages)
-    hazards = np.empty(messages.shape, dtype=np.float32)
-    _kernels.message_hazards(messages, p1, hazards)
-    heard = np.empty(messages.shape, dtype=np.float32)
-    _add_up_days(window, hazards, heard, len(window))
-    return heard
+        _kernels.hazard_marginals(exposures, outcomes, model, parameters.p1, hazards)
+        for t in range(len(window) - 1):
+            add_up_day(window[t], hazards[t], exposures[t])
+    return exposures
 
 
 def infected(
-    heard: Exposures,
+    exposures: Exposures,
     outcomes: NDArray[np.int8],
     *,
     parameters: SeirParameters,
@@ -164,12 +153,12 @@ def infected(
 ) -> Messages:
     """Return P(I) given exposures and own tests: float32 [days, people]."""
     out = np.empty(outcomes.shape, dtype=np.float32)
-    _kernels.infected_marginals(heard, outcomes, pack_model(parameters, test_errors), out)
+    _kernels.infected_marginals(exposures, outcomes, pack_model(parameters, test_errors), out)
     return out
 
 
 def beliefs(
-    heard: Exposures,
+    exposures: Exposures,
     outcomes: NDArray[np.int8],
     *,
     parameters: SeirParameters,
@@ -178,12 +167,12 @@ def beliefs(
     """Return the posterior of every state given exposures and own tests."""
     n_days, n_people = outcomes.shape
     values = np.empty((n_people, n_days, N_STATES), dtype=np.float32)
-    _kernels.all_marginals(heard, outcomes, pack_model(parameters, test_errors), values)
+    _kernels.all_marginals(exposures, outcomes, pack_model(parameters, test_errors), values)
     return Beliefs(values=values)
 
 
 def last_day_beliefs(
-    heard: NDArray[Any],
+    exposures: NDArray[Any],
     outcomes: NDArray[np.int8],
     *,
     parameters: SeirParameters,
@@ -191,7 +180,7 @@ def last_day_beliefs(
 ) -> NDArray[np.float64]:
     """Return the posterior of the last day alone: float64 [people, 4]."""
     values = np.empty((outcomes.shape[1], N_STATES))
-    last_day_marginals(heard, outcomes, pack_model(parameters, test_errors), values)
+    last_day_marginals(exposures, outcomes, pack_model(parameters, test_errors), values)
     return values
 
 
@@ -225,23 +214,6 @@ def bound_messages(
     grid = message_grid(levels, ceiling)
     midpoints = (grid[1:] + grid[:-1]) / 2
     return grid[np.searchsorted(midpoints, clipped, side="right")]
-
-
-def _add_up_days(
-    window: ContactWindow, hazards: NDArray[np.float32], heard: Exposures, n_days: int
-) -> None:
-    for t in range(n_days):
-        day = window[t]
-        offsets, senders = day.offsets.view(np.uint32), day.senders.view(np.uint32)
-        _kernels.add_up(offsets, senders, hazards[t], heard[t])
-
-
-def _check_shapes(window: ContactWindow, by_day: NDArray[Any]) -> None:
-    if by_day.shape != (len(window), window.n_people):
-        raise InputError(
-            f"an array of shape {list(by_day.shape)} for a window of {len(window)} days "
-            f"and {window.n_people} people"
-        )
 
 
 def _warn_if_contradictory(

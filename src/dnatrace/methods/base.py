@@ -1,12 +1,17 @@
-"""What every tracing method is given and must return."""
+"""What every tracing method is given and must return, and what its settings say about it."""
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.errors import InputError
+from dnatrace.plugins import Plugin
+from dnatrace.privacy.accounting import Target
+from dnatrace.privacy.noise import FastNoise, Noise
 from dnatrace.privacy.release import Released
 from dnatrace.records import ContactWindow
 from dnatrace.seir import SeirParameters, TestErrors
@@ -17,6 +22,11 @@ class Score(StrEnum):
 
     INFECTED = "infected"
     EXPOSED_OR_INFECTED = "exposed-or-infected"
+
+    @property
+    def counts_exposed(self) -> bool:
+        """Whether the score is P(E) + P(I) rather than P(I)."""
+        return self is Score.EXPOSED_OR_INFECTED
 
 
 class Needs(StrEnum):
@@ -29,54 +39,151 @@ class Needs(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DayFacts:
-    """What the enclave knows at the end of a day.
+class PublicFacts:
+    """What each person knows of themselves at the end of a day: free to use, before noise or after.
 
-    All arrays by day are aligned with the window: row 0 is `window.first_day`.
+    Arrays by day are [days, people], row 0 is `first_day` and the last row is `day`.
 
     Attributes:
         day: the day that ends, the last of the window.
-        window: contacts of the last days.
+        first_day: the oldest day of the window.
+        counts: how many contacts each person had, int32 [days, people].
         outcomes: own tests, int8 [days, people]: 1, 0 or -1 without a test.
-        messages: P(I) after the last round, unclipped, float32 [days, people]; for
-            `Needs.MESSAGES` only.
-        heard: the exposures that gave the last round, float32 [days, people]; for
-            `Needs.EXPOSURES` and `Needs.MESSAGES`.
-        states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
         parameters: of the statistical model.
         test_errors: how often tests err.
-        age_groups: decade of age, uint8 [people]; public to the person.
-        isolated: who was in isolation on the day, bool [people]; public to the person.
+        age_groups: decade of age, uint8 [people]; None when unknown.
+        isolated: who was in isolation on the day, bool [people]; None when unknown.
     """
 
     day: int
-    window: ContactWindow
+    first_day: int
+    counts: NDArray[np.int32]
     outcomes: NDArray[np.int8]
     parameters: SeirParameters
     test_errors: TestErrors
-    messages: NDArray[np.float32] | None = None
-    heard: NDArray[np.float32] | None = None
-    states: NDArray[np.uint8] | None = None
     age_groups: NDArray[np.uint8] | None = None
     isolated: NDArray[np.bool_] | None = None
 
+    @property
+    def n_days(self) -> int:
+        """The number of days in the window."""
+        return len(self.counts)
+
+    @property
+    def n_people(self) -> int:
+        """The number of people."""
+        return self.counts.shape[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SecretFacts:
+    """What only the enclave knows at the end of a day; arrays by day as in `PublicFacts`.
+
+    Attributes:
+        window: who met whom.
+        exposures: those behind everybody's last update, float32 [days, people]; for
+            `Needs.EXPOSURES` and `Needs.MESSAGES`.
+        messages: P(I) after the last round, unclipped, float32 [days, people]; for
+            `Needs.MESSAGES` only.
+        states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
+    """
+
+    window: ContactWindow
+    exposures: NDArray[np.float32] | None = None
+    messages: NDArray[np.float32] | None = None
+    states: NDArray[np.uint8] | None = None
+
+    def lend(self) -> Self:
+        """Return a copy that can be closed; the arrays are shared."""
+        return replace(self)
+
+    def close(self) -> None:
+        """Forget everything: whoever still holds this has nothing to look at."""
+        for name in fields(self):
+            object.__delattr__(self, name.name)
+
 
 class Method(Protocol):
-    """A tracing method: `start`, then `release` once a day.
+    """A tracing method: `start`, then `release` once per day.
 
     The state is what the next day needs (most methods need nothing and use None); a method object
-    itself never changes.
+    itself never changes. `methods.kinds` has the three kinds of methods that this package knows.
     """
 
     @property
     def needs(self) -> Needs:
         """What the loop must compute for this method."""
-        ...
 
     def start(self, n_people: int) -> Any:
         """Return the state before the first day."""
-        ...
 
-    def release(self, facts: DayFacts, state: Any) -> tuple[Released, Any]:
+    def release(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Released, Any]:
         """Return the scores of everybody at the end of the day, and the next state."""
-        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a method is built with besides its own settings.
+
+    Attributes:
+        target: what noise is calibrated for.
+        window_days: the most days a contact stays in the window.
+        noise: where noise comes from.
+    """
+
+    target: Target
+    window_days: int = 14
+    noise: Noise = field(default_factory=lambda: FastNoise(seed=0))
+
+    def require_messages(self, public: PublicFacts, secret: SecretFacts) -> NDArray[np.float32]:
+        """Return the messages of the window, or raise when the loop did not compute them."""
+        self.require_window(public)
+        if secret.messages is None:
+            raise InputError("this method needs messages, and the day has none")
+        return secret.messages
+
+    def require_window(self, public: PublicFacts) -> None:
+        """Raise when contacts stay longer than their cost was computed for."""
+        if public.n_days > self.window_days:
+            raise InputError(
+                f"a window of {public.n_days} days for a method set up for {self.window_days}"
+            )
+
+
+class MethodSettings(Plugin):
+    """The settings of a method, and what the rest of the package may ask about it.
+
+    A method with variants has a field `release`, an enum whose first member is the default.
+    """
+
+    noun: ClassVar[str] = "method"
+    # Whether a message counts from the day of the contact on, or noise depends on the number of
+    # contacts: an audit then plays more worlds.
+    counts_contacts: ClassVar[bool] = False
+    gives_tests: ClassVar[bool] = True
+
+    @abstractmethod
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether scores have noise, so that settings of privacy have an effect."""
+        return False
+
+    @property
+    def training(self) -> str | None:
+        """Where a trained part comes from, for the statement; None when nothing was trained."""
+        return None
+
+    @classmethod
+    def releases(cls) -> tuple[str, ...]:
+        """Return the variants of the release, the default one first; none when it has one kind."""
+        variants = cls.model_fields.get("release")
+        return tuple(variants.annotation) if variants else ()  # type: ignore[arg-type]
+
+
+def release_of(settings: MethodSettings) -> str | None:
+    """Return the variant of the release of a method; None when there is only one kind."""
+    release = getattr(settings, "release", None)
+    return None if release is None else str(release)

@@ -1,26 +1,41 @@
-"""`random`: tests by chance. The lower bound for every plot."""
+"""`random` and `none`: tests by chance, and no tests at all. The lower bounds of every plot."""
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dnatrace.methods.base import DayFacts, Needs
-from dnatrace.privacy import mechanisms
-from dnatrace.privacy.release import Released
+from dnatrace.methods.base import Method, MethodSettings, PublicFacts, Setup
+from dnatrace.methods.kinds import Floats, PublicMethod
+from dnatrace.methods.settings import NAME
+from dnatrace.settings import setting
+
+
+class RandomSettings(MethodSettings):
+    """Tests by chance."""
+
+    name: Literal["random"] = setting("random", NAME)
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return Chance()
+
+
+class NoneSettings(MethodSettings):
+    """No tests; what would be scored does not matter."""
+
+    gives_tests: ClassVar[bool] = False
+    name: Literal["none"] = setting("none", NAME)
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return Chance()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
+class Chance(PublicMethod):
     """Give everybody the same score, so that the policy's tie-break decides."""
 
-    @property
-    def needs(self) -> Needs:
-        """What the loop must compute."""
-        return Needs.NOTHING
-
-    def start(self, n_people: int) -> None:
-        """Return no state."""
-
-    def release(self, facts: DayFacts, state: None) -> tuple[Released, None]:
-        """Release zeros."""
-        return mechanisms.publish_public(np.zeros(facts.window.n_people), day=facts.day), state
+    def scores(self, public: PublicFacts, state: Any) -> tuple[Floats, Any]:
+        """Return zeros."""
+        return np.zeros(public.n_people), state

@@ -1,29 +1,36 @@
 """`fn`: the belief itself. Not private: the upper bound on what a private method can do."""
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
-from dnatrace.methods.base import DayFacts, Needs, Score
-from dnatrace.methods.scores import last_day_score
-from dnatrace.privacy import mechanisms
-from dnatrace.privacy.release import Released
+from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts, Setup
+from dnatrace.methods.kinds import Floats, OpenMethod
+from dnatrace.methods.settings import NAME, ScoreSettings, last_day_score
+from dnatrace.settings import setting
+
+
+class FnSettings(ScoreSettings):
+    """Factorised Neighbours without privacy."""
+
+    name: Literal["fn"] = setting("fn", NAME)
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return FactorisedNeighbours(settings=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FactorisedNeighbours:
+class FactorisedNeighbours(OpenMethod):
     """Release P(I) or P(E) + P(I) of the last day as it is."""
 
-    score: Score = Score.EXPOSED_OR_INFECTED
+    settings: FnSettings
 
     @property
     def needs(self) -> Needs:
-        """What the loop must compute."""
+        """The exposures behind the last update."""
         return Needs.EXPOSURES
 
-    def start(self, n_people: int) -> None:
-        """Return no state."""
-
-    def release(self, facts: DayFacts, state: None) -> tuple[Released, None]:
-        """Release the belief of the last round."""
-        assert facts.heard is not None  # what `needs` asked for
-        scores = last_day_score(facts, facts.heard, self.score)
-        return mechanisms.publish_unprotected(scores, day=facts.day), state
+    def scores(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Floats, Any]:
+        """Return the belief of the last round."""
+        assert secret.exposures is not None  # what `needs` asked for
+        return last_day_score(public, secret.exposures, self.settings.score), state

@@ -4,41 +4,32 @@ A day's value first matters at age 1 (score P(E) + P(I)) or 2 (P(I)); until then
 so the value may still learn from tests of the day after. Afterwards only the noisy value exists.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from dnatrace.methods.base import DayFacts
+from dnatrace.methods.base import PublicFacts
 from dnatrace.privacy.accounting import Lifetime
-from dnatrace.privacy.release import Protected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenDays:
-    """Protected values of consecutive contact days, none older than the window.
+    """Which contact days have been noised: consecutive ones, none older than the window.
 
     Attributes:
-        first_day: the contact day of the first row.
-        rows: one protected value [people] a contact day.
+        first_day: the oldest.
+        n_days: how many.
     """
 
     first_day: int = 0
-    rows: tuple[Protected, ...] = ()
+    n_days: int = 0
 
-    def advance(
-        self, facts: DayFacts, age: int, protect: Callable[[int, int], list[Protected]]
-    ) -> "FrozenDays":
-        """Return the rows of this day's window: old ones dropped, new ones protected.
+    def kept(self, public: PublicFacts) -> int:
+        """Return how many of them are in the window of today."""
+        return max(0, self.n_days - max(0, public.first_day - self.first_day))
 
-        Args:
-            facts: of the day.
-            age: from which a contact day matters.
-            protect: called with the window rows [start, end) that are new; returns them protected.
-        """
-        first = facts.window.first_day
-        kept = self.rows[max(0, first - self.first_day) :]
-        end = max(0, len(facts.window) - age)
-        new = protect(len(kept), end) if end > len(kept) else []
-        return FrozenDays(first_day=first, rows=(*kept, *new))
+    def new_rows(self, public: PublicFacts, age: int) -> slice:
+        """Return the rows of the window that are to be noised today, those of at least that age."""
+        start = self.kept(public)
+        return slice(start, max(start, public.n_days - age))
 
 
 def frozen_lifetime(age: int, n_rows: int = 1) -> Lifetime:

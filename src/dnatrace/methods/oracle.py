@@ -1,27 +1,40 @@
 """`oracle`: the true state. What perfect knowledge within the test capacity would reach."""
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
-from dnatrace.methods.base import DayFacts, Needs
-from dnatrace.privacy import mechanisms
-from dnatrace.privacy.release import Released
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.methods.base import Method, MethodSettings, Needs, PublicFacts, SecretFacts, Setup
+from dnatrace.methods.kinds import OpenMethod
+from dnatrace.methods.settings import NAME
 from dnatrace.seir import State
+from dnatrace.settings import setting
+
+
+class OracleSettings(MethodSettings):
+    """Perfect knowledge."""
+
+    name: Literal["oracle"] = setting("oracle", NAME)
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return Oracle()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Oracle:
+class Oracle(OpenMethod):
     """Score 1 for everybody who is in E or I, else 0."""
 
     @property
     def needs(self) -> Needs:
-        """What the loop must compute."""
+        """The true states."""
         return Needs.TRUTH
 
-    def start(self, n_people: int) -> None:
-        """Return no state."""
-
-    def release(self, facts: DayFacts, state: None) -> tuple[Released, None]:
-        """Release the truth."""
-        assert facts.states is not None  # what `needs` asked for
-        ill = (facts.states == State.E) | (facts.states == State.I)
-        return mechanisms.publish_unprotected(ill, day=facts.day), state
+    def scores(
+        self, public: PublicFacts, secret: SecretFacts, state: Any
+    ) -> tuple[NDArray[np.bool_], Any]:
+        """Return the truth."""
+        assert secret.states is not None  # what `needs` asked for
+        return (secret.states == State.E) | (secret.states == State.I), state

@@ -6,8 +6,8 @@ Two shapes are understood:
 - `rank(t_day, daily_contacts, daily_obs, data)` with `init(N, T)`, as in the epidemic_mitigation
   project (Baker et al. 2021, github.com/sibyl-team/epidemic_mitigation).
 
-Both return pairs (person, score), or one score a person. Days count from 0, as `init(N, T)` has it:
-the loop's day 1 is 0 there.
+Both return pairs (person, score), or one score per person. Days count from 0, as `init(N, T)` has
+it: the loop's day 1 is 0 there.
 """
 
 import copy
@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.methods.base import DayFacts, Method, Needs
-from dnatrace.privacy import mechanisms
-from dnatrace.privacy.release import Released
+from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
+from dnatrace.methods.kinds import OpenMethod
 from dnatrace.records import NOT_TESTED
 
 # (sender, receiver, day, weight): the weight is 1 for every contact, as the window keeps no kinds.
@@ -37,13 +36,13 @@ _DATA_PARAMETERS = 4  # of a `rank` in the shape of epidemic_mitigation
 class Ranker(Protocol):
     """Anything that ranks people by how likely they are infected.
 
-    `rank` is called once a day with the contacts of that day and the results that became known on
+    `rank` is called once per day with the contacts of that day and the results that became known on
     it, in both directions and as rows; it keeps what it wants to remember. Optional: `init(N, T)`,
     called before the first day with the numbers of people and days.
     """
 
     def rank(self, day: int, contacts: list[ContactRow], tests: list[TestRow], /) -> Any:
-        """Return pairs (person, score), or an array of one score a person; higher is tested."""
+        """Return pairs (person, score), or an array of one score per person; higher is tested."""
         ...
 
 
@@ -67,7 +66,7 @@ class _Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedByOthers:
+class RankedByOthers(OpenMethod):
     """A method around a `Ranker`.
 
     A ranker in the shape of epidemic_mitigation is told results a day after they are known, as its
@@ -108,24 +107,25 @@ class RankedByOthers:
             data={"logger": logging.getLogger(__name__)},
         )
 
-    def release(self, facts: DayFacts, state: _Memory) -> tuple[Released, _Memory]:
-        """Show the day to the ranker and publish its scores as they are.
+    def scores(
+        self, public: PublicFacts, secret: SecretFacts, state: _Memory
+    ) -> tuple[NDArray[np.float64], _Memory]:
+        """Show the day to the ranker and return its scores as they are.
 
         Guarantee: none; the ranker sees contacts and results, and the release is on record as
         unprotected.
-        Cost: one tuple a contact.
+        Cost: one tuple per contact.
         """
-        day = facts.day - 1
-        new = _new_results(facts, state)
-        contacts = _rows(facts, day)
+        day = public.day - 1
+        new = _new_results(public, state)
+        contacts = _rows(secret, day)
         if self.takes_data:
             ranked = state.ranker.rank(day, contacts, state.held_back, state.data)
             state.held_back = new
         else:
             ranked = state.ranker.rank(day, contacts, new)
-        state.known, state.first_day = facts.outcomes, facts.window.first_day
-        scores = _scores(ranked, facts.window.n_people, type(self.ranker).__name__)
-        return mechanisms.publish_unprotected(scores, day=facts.day), state
+        state.known, state.first_day = public.outcomes, public.first_day
+        return _scores(ranked, public.n_people, type(self.ranker).__name__), state
 
 
 def as_method(thing: Any, *, n_days: int) -> Method:
@@ -135,26 +135,26 @@ def as_method(thing: Any, *, n_days: int) -> Method:
     return RankedByOthers(ranker=thing, n_days=n_days)
 
 
-def _rows(facts: DayFacts, day: int) -> list[ContactRow]:
-    contacts = facts.window[-1]
+def _rows(secret: SecretFacts, day: int) -> list[ContactRow]:
+    contacts = secret.window[-1]
     senders, receivers = contacts.senders.tolist(), contacts.receivers().tolist()
     return list(zip(senders, receivers, repeat(day), repeat(1.0)))
 
 
-def _new_results(facts: DayFacts, state: _Memory) -> list[TestRow]:
+def _new_results(public: PublicFacts, state: _Memory) -> list[TestRow]:
     """Return the results that were not known yesterday, also of tests taken earlier."""
-    before = np.full(facts.outcomes.shape, NOT_TESTED, dtype=np.int8)
-    shift = facts.window.first_day - state.first_day
+    before = np.full(public.outcomes.shape, NOT_TESTED, dtype=np.int8)
+    shift = public.first_day - state.first_day
     kept = state.known[shift:]
     before[: len(kept)] = kept
-    days, people = np.nonzero((facts.outcomes != NOT_TESTED) & (before == NOT_TESTED))
-    results = facts.outcomes[days, people].tolist()
-    taken = (days + facts.window.first_day - 1).tolist()
+    days, people = np.nonzero((public.outcomes != NOT_TESTED) & (before == NOT_TESTED))
+    results = public.outcomes[days, people].tolist()
+    taken = (days + public.first_day - 1).tolist()
     return list(zip(people.tolist(), results, taken, strict=True))
 
 
 def _scores(ranked: Any, n_people: int, name: str) -> NDArray[np.float64]:
-    """Return one score a person; NaN, which is never tested, for people not ranked."""
+    """Return one score per person; NaN, which is never tested, for people not ranked."""
     try:
         values = np.asarray(ranked if isinstance(ranked, np.ndarray) else list(ranked), dtype=float)
     except (TypeError, ValueError) as error:

@@ -1,32 +1,34 @@
 """Tally: count alarming contacts, add noise, and let a free network read the counts.
 
-The private bottleneck is one number a person and day: how many messages of the window alarm, each
+The private bottleneck is one number per person and day: how many messages of the window alarm, each
 counted from 0 to 1. One message moves it by at most 1, whatever the own tests; nothing else depends
 on messages. A decoder then reads the noisy tallies of the last 14 days together with public facts.
 docs/guarantees.md has the proof, docs/tally.md how the decoder is trained and what it reaches.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.methods.base import DayFacts, Needs
-from dnatrace.methods.settings import require_messages
+from dnatrace.inference.exposures import add_up_day
+from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFacts, Setup
+from dnatrace.methods.kinds import Floats, PrivateMethod, Query
+from dnatrace.methods.settings import NAME, RELEASE
+from dnatrace.networks import decoder as decoders
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import SENSITIVITY, Alarm, Decoder, PublicFacts
-from dnatrace.privacy.accounting import Lifetime, Target
-from dnatrace.privacy.mechanisms import GaussianMechanism, publish_processed
-from dnatrace.privacy.noise import FastNoise, Noise
-from dnatrace.privacy.release import Bounded, Protected, Released
-from dnatrace.privacy.sensitivity import add_up_day
+from dnatrace.networks.decoder import DEFAULT_DECODER, SENSITIVITY, Alarm, Decoder, load_decoder
+from dnatrace.privacy.accounting import Lifetime
+from dnatrace.privacy.mechanisms import GaussianMechanism
+from dnatrace.privacy.release import Bounded
+from dnatrace.records import ContactWindow
+from dnatrace.settings import setting
 
 _PURPOSE = "noise/tally"
 _MEMORY = 20  # days over which contacts are averaged
-
-Floats = NDArray[np.float64]
 
 
 class TallyRelease(StrEnum):
@@ -35,9 +37,46 @@ class TallyRelease(StrEnum):
     GAUSSIAN = "gaussian"
 
 
+class TallySettings(MethodSettings):
+    """Noise on the number of alarming contacts, read by a decoder."""
+
+    counts_contacts: ClassVar[bool] = True
+    name: Literal["tally"] = setting("tally", NAME)
+    release: TallyRelease = setting(TallyRelease.GAUSSIAN, RELEASE)
+    decoder: str = setting(
+        DEFAULT_DECODER,
+        "decoder of `tally`: the name of one that ships, or a path",
+        source="docs/tally.md",
+    )
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether scores have noise."""
+        return True
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return Tally(setup=setup, decoder=load_decoder(self.decoder))
+
+    def fingerprint(self) -> str:
+        """Return the digest of the decoder; its path does not matter."""
+        return load_decoder(self.decoder).digest
+
+    @property
+    def training(self) -> str:
+        """Where the decoder comes from."""
+        decoder = load_decoder(self.decoder)
+        runs = decoder.provenance.get("runs", {})
+        return (
+            f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
+            f"{runs.get('count', 'unknown')} runs of simulated people: training has no privacy "
+            "cost. It reads noisy tallies and public facts alone, so it needs no bound of its own."
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Acquaintance:
-    """How many people somebody meets a day when not in isolation: public, and kept for long.
+class ContactRate:
+    """How many people somebody meets per day when not in isolation: public, and kept for long.
 
     Attributes:
         mean: a running average, float64 [people].
@@ -48,34 +87,21 @@ class Acquaintance:
     days: NDArray[np.int64]
 
     @classmethod
-    def start(cls, n_people: int) -> "Acquaintance":
+    def start(cls, n_people: int) -> "ContactRate":
         """Return the average before the first day."""
         return cls(mean=np.zeros(n_people), days=np.zeros(n_people, dtype=np.int64))
 
     def after(
         self, contacts: NDArray[np.int32], isolated: NDArray[np.bool_] | None
-    ) -> "Acquaintance":
+    ) -> "ContactRate":
         """Return the average after another day; days in isolation do not count."""
         days = self.days + (1 if isolated is None else ~isolated)
         step = (contacts - self.mean) / np.clip(days, 1, _MEMORY)
-        return Acquaintance(mean=np.where(days > self.days, self.mean + step, self.mean), days=days)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Heard:
-    """What the next day needs.
-
-    Attributes:
-        tallies: protected tallies, newest first, at most 14.
-        acquaintance: contacts of everybody, public.
-    """
-
-    tallies: tuple[Protected, ...]
-    acquaintance: Acquaintance
+        return ContactRate(mean=np.where(days > self.days, self.mean + step, self.mean), days=days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(PrivateMethod):
     """Noise on the number of alarming contacts; a decoder of these numbers and of public facts.
 
     Guarantee: (ε, δ)-private for the unit of the target, for every history of own tests: a tally
@@ -87,82 +113,75 @@ class Tally:
     the decoder's is refused.
 
     Attributes:
-        target: what the noise is calibrated for.
+        setup: target, window and noise.
         decoder: reads the tallies.
-        window_days: the most days a contact stays in the window.
-        noise: the back end.
     """
 
-    target: Target
+    setup: Setup
     decoder: Decoder
-    window_days: int = WINDOW
-    noise: Noise = field(default_factory=lambda: FastNoise(seed=0))
 
     def __post_init__(self) -> None:
-        if self.window_days > WINDOW:
-            raise InputError(f"a window of {self.window_days} days: decoders read {WINDOW}")
-
-    @property
-    def needs(self) -> Needs:
-        """Messages of the last round."""
-        return Needs.MESSAGES
+        if self.setup.window_days > WINDOW:
+            raise InputError(f"a window of {self.setup.window_days} days: decoders read {WINDOW}")
 
     @property
     def mechanism(self) -> GaussianMechanism:
         """The noise of one release."""
-        lifetime = Lifetime(shares=(1.0,) * self.window_days, joint=True)
+        window_days = self.setup.window_days
+        lifetime = Lifetime(shares=(1.0,) * window_days, joint=True)
         return GaussianMechanism(
             name="number of alarming contacts in the window (sensitivity 1)",
-            multiplier=self.target.multiplier(lifetime),
+            multiplier=self.setup.target.multiplier(lifetime),
             lifetime=lifetime,
-            noise=self.noise,
+            noise=self.setup.noise,
             purpose=_PURPOSE,
-            reads=min(self.window_days, self.decoder.reads),
+            reads=min(window_days, self.decoder.reads),
         )
 
-    def start(self, n_people: int) -> Heard:
-        """Return the state before the first day."""
-        return Heard(tallies=(), acquaintance=Acquaintance.start(n_people))
+    def prepare(self, public: PublicFacts, remembered: ContactRate | None) -> ContactRate:
+        """Return how many people everybody meets."""
+        before = remembered or ContactRate.start(public.n_people)
+        return before.after(public.counts[-1], public.isolated)
 
-    def release(self, facts: DayFacts, state: Heard) -> tuple[Released, Heard]:
-        """Return what the decoder makes of the noisy tallies of the last days."""
-        mechanism = self.mechanism
-        today = mechanism.protect(self.statistic(facts), day=facts.day)
-        heard = Heard(
-            tallies=(today, *state.tallies)[: self.window_days],
-            acquaintance=state.acquaintance.after(facts.window[-1].counts, facts.isolated),
-        )
-        public = PublicFacts(
-            outcomes=facts.outcomes,
-            mean_contacts=heard.acquaintance.mean,
-            age_groups=facts.age_groups,
-            test_errors=facts.test_errors,
-        )
-        released = publish_processed(
-            heard.tallies,
-            lambda noisy: self.decoder.scores(noisy, mechanism.multiplier, public),
-            day=facts.day,
-            noise=self.noise,
-        )
-        return released, heard
+    def remember(self, prepared: ContactRate) -> ContactRate:
+        """Keep how many people everybody meets."""
+        return prepared
 
-    def statistic(self, facts: DayFacts) -> Bounded:
+    def query(
+        self, prepared: ContactRate, public: PublicFacts, secret: SecretFacts, memory: None
+    ) -> Query:
+        """Return the tallies; those of the days before are read again."""
+        statistic = self.statistic(public, secret)
+        keep = self.setup.window_days - 1
+        return Query(mechanism=self.mechanism, statistic=statistic, keep=keep)
+
+    def statistic(self, public: PublicFacts, secret: SecretFacts) -> Bounded:
         """Return the tally of everybody with its sensitivity, 0 for those who met nobody."""
-        messages = require_messages(facts, self.window_days)
-        some = facts.window.counts.any(axis=0)
+        messages = self.setup.require_messages(public, secret)
+        some = public.counts.any(axis=0)
         return Bounded(
-            values=tallies(facts, messages, self.decoder.alarm),
+            values=tallies(secret.window, messages, self.decoder.alarm),
             sensitivity=np.where(some, SENSITIVITY, 0.0),
         )
 
+    def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
+        """Return what the decoder makes of the noisy tallies of the last days."""
+        inputs = decoders.PublicFacts(
+            outcomes=public.outcomes,
+            mean_contacts=prepared.mean,
+            age_groups=public.age_groups,
+            test_errors=public.test_errors,
+        )
+        return self.decoder.scores(noisy[::-1], self.mechanism.multiplier, inputs)
 
-def tallies(facts: DayFacts, messages: NDArray[np.float32], alarm: Alarm) -> Floats:
+
+def tallies(window: ContactWindow, messages: NDArray[np.float32], alarm: Alarm) -> Floats:
     """Return Σ alarm(message) over the contacts of the window: float64 [people].
 
-    Cost: one look-up a contact.
+    Cost: one look-up per contact.
     """
-    total, of_day = np.zeros(facts.window.n_people), np.empty(facts.window.n_people)
-    for said, day in zip(messages, facts.window, strict=True):
+    total, of_day = np.zeros(window.n_people), np.empty(window.n_people)
+    for said, day in zip(messages, window, strict=True):
         add_up_day(day, alarm(said), of_day)
         total += of_day
     return total

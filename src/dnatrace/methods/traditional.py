@@ -4,20 +4,20 @@ Reference: Baker et al. 2021, "Epidemic mitigation by statistical inference from
 data".
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dnatrace.methods.base import DayFacts, Needs
-from dnatrace.methods.settings import require_window
-from dnatrace.privacy.accounting import Lifetime, Target
-from dnatrace.privacy.mechanisms import GaussianMechanism, publish_unprotected
-from dnatrace.privacy.noise import FastNoise, Noise
-from dnatrace.privacy.release import Bounded, Released
-from dnatrace.privacy.sensitivity import add_up_day
+from dnatrace.inference.exposures import add_up_day
+from dnatrace.methods.base import Method, MethodSettings, Needs, PublicFacts, SecretFacts, Setup
+from dnatrace.methods.kinds import Floats, OpenMethod, PrivateMethod, Query
+from dnatrace.methods.settings import NAME, RELEASE
+from dnatrace.privacy.accounting import Lifetime
+from dnatrace.privacy.mechanisms import GaussianMechanism
+from dnatrace.privacy.release import Bounded
+from dnatrace.settings import setting
 
 _PURPOSE = "noise/traditional"
 
@@ -29,64 +29,81 @@ class TraditionalRelease(StrEnum):
     EXACT = "exact"
 
 
+class TraditionalSettings(MethodSettings):
+    """Counting contacts with a positive test."""
+
+    name: Literal["traditional"] = setting("traditional", NAME)
+    release: TraditionalRelease = setting(TraditionalRelease.GAUSSIAN, RELEASE)
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether the count gets noise."""
+        return self.release is TraditionalRelease.GAUSSIAN
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return Traditional(setup=setup) if self.adds_noise else ExactCount(setup=setup)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traditional:
+class Traditional(PrivateMethod):
     """The number of contacts in the window whose sender tested positive, with noise.
 
     Guarantee: replacing what one contact says (a positive test or none) changes the count by 1; the
-    noise is calibrated for the target. Without a target the count is released as it is.
+    noise is calibrated for the target.
     Edge cases: a repeated contact counts twice; negative noisy counts become 0 (post-processing).
-
-    Attributes:
-        target: what the noise is calibrated for; None releases without protection.
-        window_days: the most days a contact stays in the window.
-        noise: the back end.
     """
 
-    target: Target | None = None
-    window_days: int = 14
-    noise: Noise = field(default_factory=lambda: FastNoise(seed=0))
+    setup: Setup
 
     @property
     def needs(self) -> Needs:
         """Tests are part of the facts of every day."""
         return Needs.NOTHING
 
-    @property
-    def sound(self) -> bool:
-        """Whether the release has a proved, finite cost."""
-        return self.target is not None
-
-    def start(self, n_people: int) -> None:
-        """Return no state: every day is counted anew."""
-
-    def release(self, facts: DayFacts, state: Any) -> tuple[Released, None]:
-        """Return noisy counts, at least 0."""
-        require_window(facts, self.window_days)
-        counts = _positive_contacts(facts)
-        if self.target is None:
-            return publish_unprotected(counts, day=facts.day), None
-        lifetime = Lifetime(shares=(1.0,) * self.window_days, joint=True)
+    def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
+        """Return the counts."""
+        self.setup.require_window(public)
+        lifetime = Lifetime(shares=(1.0,) * self.setup.window_days, joint=True)
         mechanism = GaussianMechanism(
             name="number of contacts with a positive test (sensitivity 1)",
-            multiplier=self.target.multiplier(lifetime),
+            multiplier=self.setup.target.multiplier(lifetime),
             lifetime=lifetime,
-            noise=self.noise,
+            noise=self.setup.noise,
             purpose=_PURPOSE,
         )
-        met = facts.window.counts.sum(axis=0) > 0
+        met = public.counts.sum(axis=0) > 0
+        counts = positive_contacts(public, secret)
         statistic = Bounded(values=counts, sensitivity=met.astype(np.float64))
-        return mechanism.release(statistic, day=facts.day, decode=_at_least_zero), None
+        return Query(mechanism=mechanism, statistic=statistic)
+
+    def decode(self, noisy: Floats, prepared: Any, public: PublicFacts) -> Floats:
+        """Return noisy counts, at least 0."""
+        return np.maximum(noisy[0], 0.0)
 
 
-def _positive_contacts(facts: DayFacts) -> NDArray[np.float64]:
-    positive = (facts.outcomes == 1).any(axis=0).astype(np.float64)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactCount(OpenMethod):
+    """The same number without noise: no protection."""
+
+    setup: Setup
+
+    @property
+    def needs(self) -> Needs:
+        """Tests are part of the facts of every day."""
+        return Needs.NOTHING
+
+    def scores(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Floats, Any]:
+        """Return the counts."""
+        self.setup.require_window(public)
+        return positive_contacts(public, secret), state
+
+
+def positive_contacts(public: PublicFacts, secret: SecretFacts) -> Floats:
+    """Return how many contacts of the window were with somebody who tested positive in it."""
+    positive = (public.outcomes == 1).any(axis=0).astype(np.float64)
     counts, today = np.zeros(positive.size), np.empty(positive.size)
-    for day in facts.window:
+    for day in secret.window:
         add_up_day(day, positive, today)
         counts += today
     return counts
-
-
-def _at_least_zero(noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.maximum(noisy, 0.0)

@@ -1,4 +1,4 @@
-"""The compiled parts of releases: sums of clipped messages, linear forms, bounds, fast noise.
+"""The compiled parts of releases: linear forms, budgets, bounds, fast noise.
 
 Pure array functions. Every person is computed by one thread in a fixed order: the bits do not
 depend on the number of threads. Statistics are float64, so that rounding stays far below their
@@ -11,45 +11,12 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dnatrace.inference._kernels import forward, score_of_block
 from dnatrace.rng import open_unit, philox
-from dnatrace.seir import (
-    BLOCK,
-    N_STATES,
-    backward_step,
-    forward_block,
-    load_block,
-)
+from dnatrace.seir import BLOCK, N_STATES, backward_step
 
 _PAIR_MARK = 2  # last word of the counter; `dnatrace.rng` uses 0 and 1
 _RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
-
-
-@njit(cache=True, parallel=True)
-def clipped_hazards(messages: Any, ceiling: Any, p1: Any, hazards: Any) -> None:
-    """Fill hazards with -log(1 - p1·message), the message clipped to [0, ceiling] before the log.
-
-    `messages` is float [people], `hazards` float64 [people].
-    """
-    for i in prange(messages.size):
-        message = min(max(np.float64(messages[i]), 0.0), ceiling)
-        hazards[i] = -math.log1p(-p1 * message)
-
-
-@njit(cache=True, parallel=True)
-def add_up(offsets: Any, senders: Any, values: Any, totals: Any) -> None:
-    """Fill totals [people] with the sum of the values [people] of each receiver's senders."""
-    for r in prange(totals.size):
-        a = 0.0
-        b = 0.0
-        i = offsets[r]
-        end = offsets[r + 1]
-        while i + 1 < end:
-            a += values[senders[i]]
-            b += values[senders[i + 1]]
-            i += 2
-        if i < end:
-            a += values[senders[i]]
-        totals[r] = a + b
 
 
 @njit(cache=True)
@@ -85,42 +52,6 @@ def add_normals(key: Any, day: Any, first_draw: Any, scale: Any, values: Any) ->
 
 
 @njit(cache=True)
-def _forward(exposures: Any, outcomes: Any, first: int, model: Any) -> Any:
-    """Return (leave, stay, ratio) [days, block] and alpha [days, 4, block] of a block."""
-    n_days = outcomes.shape[0]
-    leave = np.empty((n_days, BLOCK))
-    stay = np.empty((n_days, BLOCK))
-    ratio = np.empty((n_days, BLOCK))
-    alpha = np.empty((n_days, N_STATES, BLOCK))
-    load_block(exposures, outcomes, first, model, leave, stay, ratio)
-    forward_block(leave, stay, ratio, model[0], model[1], model[2], alpha)
-    return leave, stay, ratio, alpha
-
-
-@njit(cache=True)
-def _score(alpha: Any, exposed: Any, i: Any) -> Any:
-    """Return P(I) + exposed·P(E) of person i of a block, on the last day."""
-    last = alpha[alpha.shape[0] - 1]
-    total = last[0, i] + last[1, i] + last[2, i] + last[3, i]
-    return (last[2, i] + exposed * last[1, i]) / total
-
-
-@njit(cache=True, parallel=True)
-def last_day_scores(exposures: Any, outcomes: Any, model: Any, exposed: Any, scores: Any) -> None:
-    """Fill scores [people] with P(I) + exposed·P(E) on the last day, given exposures and tests.
-
-    `exposures` is float64 [days, people]; the last day changes nothing. The last day needs no
-    backward pass.
-    """
-    n_people = outcomes.shape[1]
-    for b in prange((n_people + BLOCK - 1) // BLOCK):
-        first = b * BLOCK
-        _, _, _, alpha = _forward(exposures, outcomes, first, model)
-        for i in range(min(BLOCK, n_people - first)):
-            scores[first + i] = _score(alpha, exposed, i)
-
-
-@njit(cache=True)
 def _derivatives(leave: Any, stay: Any, ratio: Any, alpha: Any, model: Any, exposed: Any) -> Any:
     """Return (weights, lifts) [days, block] of a block.
 
@@ -137,7 +68,7 @@ def _derivatives(leave: Any, stay: Any, ratio: Any, alpha: Any, model: Any, expo
     total = np.ones((N_STATES, width))
     score = np.empty(width)
     for i in range(width):
-        score[i] = _score(alpha, exposed, i)
+        score[i] = score_of_block(alpha, exposed, i)
     for t in range(n_days - 2, -1, -1):
         for i in range(width):  # differences E - S on day t + 1
             weights[t, i] = target[1, i] - target[0, i]
@@ -171,7 +102,7 @@ def linear_forms(
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
         first = b * BLOCK
-        leave, stay, ratio, alpha = _forward(exposures, outcomes, first, model)
+        leave, stay, ratio, alpha = forward(exposures, outcomes, first, model)
         block_weights, block_lifts = _derivatives(leave, stay, ratio, alpha, model, exposed)
         width = min(BLOCK, n_people - first)
         for t in range(n_days):
@@ -181,7 +112,7 @@ def linear_forms(
             for i in range(width):
                 lifts[t, first + i] = block_lifts[t, i]
         for i in range(width):
-            scores[first + i] = _score(alpha, exposed, i)
+            scores[first + i] = score_of_block(alpha, exposed, i)
 
 
 @njit(cache=True, parallel=True)

@@ -1,8 +1,8 @@
 """The only place where a statistic becomes a released score.
 
-`GaussianMechanism.release` adds noise to one bounded value a person (level 3), `noisy_messages` to
-the value a sender sends (level 1), `noisy_exposures` to a receiver's exposure of a day (level 2).
-What is computed from their results is post-processing and costs nothing.
+`GaussianMechanism.protect` adds noise to a statistic of stated sensitivity: one value per person,
+the value a sender sends, or a receiver's exposure of a day. What is computed from the result and
+from public facts is post-processing and costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -102,20 +102,6 @@ class GaussianMechanism:
         event = self.event(day, noised=bool(statistic.sensitivity.any()), spent=spent)
         return Protected(values=values, event=event, seal=_SEAL)
 
-    def release(
-        self,
-        statistic: Bounded,
-        *,
-        day: int,
-        decode: Callable[[Floats], Floats] | None = None,
-        spent: float | None = None,
-    ) -> Released:
-        """Release one value a person; `decode` sees the noisy values and public facts alone."""
-        noisy = self.protect(statistic, day=day, spent=spent)
-        return publish_processed(
-            [noisy], lambda rows: decode(rows[0]) if decode else rows[0], day=day, noise=self.noise
-        )
-
 
 def publish_processed(
     history: Sequence[Protected],
@@ -123,79 +109,25 @@ def publish_processed(
     *,
     day: int,
     noise: Noise,
+    unproven: Event | None = None,
 ) -> Released:
     """Release scores computed from protected statistics.
 
     Guarantee: post-processing; the cost is that of the noise made today. Nothing made today, no
-    cost today.
+    cost today. With `unproven`, none beyond what that event states: for reproducing published
+    methods whose noise is made for a sensitivity that does not hold.
 
     Args:
         history: protected statistics, of today and of earlier days.
         scores_from: gets their values stacked, [statistics, …], and nothing else that is secret.
         day: of the release.
         noise: whose grid the scores are rounded to.
+        unproven: the event in place of those of the noise.
     """
     events = [p.event for p in history if p.event.day == day and isinstance(p.event, GaussianEvent)]
     values = np.stack([p.values for p in history]) if history else np.empty((0, 0))
     scores = round_scores(np.asarray(scores_from(values), dtype=np.float64), noise.score_grid)
     if any(other != events[0] for other in events):
         raise TrustBoundaryError("a release has one event: noise of two kinds on one day")
-    event: Event = events[0] if events else PublicEvent(day=day)
+    event = unproven or (events[0] if events else PublicEvent(day=day))
     return Released(scores=scores, event=event, seal=_SEAL)
-
-
-def publish_unproven(
-    statistic: Bounded,
-    mechanism: GaussianMechanism,
-    event: Event,
-    *,
-    day: int,
-    decode: Callable[[Floats], Floats],
-) -> Released:
-    """Release with noise for a stated sensitivity that does not hold, and say so in the event.
-
-    Guarantee: none beyond what the event states; for reproducing published methods.
-    """
-    noisy = mechanism.protect(statistic, day=day)
-    scores = round_scores(decode(noisy.values), mechanism.noise.score_grid)
-    return Released(scores=scores, event=event, seal=_SEAL)
-
-
-def noisy_exposures(
-    exposures: Bounded,
-    counts: NDArray[Any],
-    *,
-    reach: float,
-    mechanism: GaussianMechanism,
-    day: int,
-    draw: int = 0,
-) -> Protected:
-    """Return each day's exposure with noise, unbiased for exp(-x) and clipped to what is possible.
-
-    Guarantee: as `GaussianMechanism` for each day; a message is in one day. Adding half the
-    variance makes E[exp(-x̃)] = exp(-x) before the clip to [0, counts·s]; both are post-processing.
-    Reference: the log-normal mechanism of Romijnders et al. 2024, "Protect your score".
-    Edge cases: days without contacts stay exactly 0.
-    """
-    noisy = mechanism.protect(exposures, day=day, draw=draw)
-    half_variance = (mechanism.multiplier * reach) ** 2 / 2.0
-    return noisy.processed(lambda x: np.clip(x + half_variance, 0.0, counts * reach))
-
-
-def noisy_messages(
-    messages: NDArray[Any],
-    *,
-    gamma: float,
-    mechanism: GaussianMechanism,
-    day: int,
-    draw: int = 0,
-) -> Protected:
-    """Return senders' messages clipped to [0, γ], with noise of sensitivity γ, clipped again.
-
-    Guarantee: as `GaussianMechanism` for each sender and day, against all receivers together: they
-    get the same value.
-    """
-    clipped = np.clip(messages.astype(np.float64), 0.0, gamma)
-    bounded = Bounded(values=clipped, sensitivity=np.full(clipped.shape, gamma))
-    noisy = mechanism.protect(bounded, day=day, draw=draw)
-    return noisy.processed(lambda x: np.clip(x, 0.0, gamma))

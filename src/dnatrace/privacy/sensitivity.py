@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exposures import clipped_exposures
 from dnatrace.privacy import _kernels
 from dnatrace.privacy.release import Bounded
-from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.records import ContactWindow
 from dnatrace.seir import SeirParameters, TestErrors, pack_model
 
 _ROUNDING = 1e-9  # relative; covers float64 sums of up to a million messages many times over
@@ -120,20 +121,6 @@ def supremum_without_tests(
         least = min(kappa[age], (1.0 - p0) * least + p0 * kappa[age])
         most = max(kappa[age], (1.0 - p0) * most + p0 * kappa[age])
     return message_reach(parameters.p1, gamma) * supremum
-
-
-def universal_bound(parameters: SeirParameters, gamma: float) -> float:
-    """Return a bound on |ΔF| for any test history, any counts and either score.
-
-    Guarantee: tanh(¼·log[(1 + c(1 - p0)/p0)/(1 - c)]), the most that two posteriors can differ
-    whose prior odds differ by that factor.
-    Edge cases: 1 for p0 = 0, where a single message can decide everything.
-    """
-    c = message_reach(parameters.p1, gamma)
-    if parameters.p0 == 0.0 or c >= 1.0:
-        return 1.0
-    odds = (1.0 + c * (1.0 - parameters.p0) / parameters.p0) / (1.0 - c)
-    return math.tanh(0.25 * math.log(odds))
 
 
 def history_bound(
@@ -241,41 +228,6 @@ def linear_form(
     return form
 
 
-def last_day_scores(
-    exposures: Floats,
-    outcomes: NDArray[np.int8],
-    *,
-    parameters: SeirParameters,
-    test_errors: TestErrors,
-    with_exposed: bool,
-) -> Floats:
-    """Return F given exposures and own tests: float64 [people]."""
-    scores = np.empty(outcomes.shape[1])
-    model = pack_model(parameters, test_errors)
-    _kernels.last_day_scores(exposures, outcomes, model, float(with_exposed), scores)
-    return scores
-
-
-def clipped_exposures(
-    window: ContactWindow, messages: NDArray[Any], *, p1: float, gamma: float
-) -> Floats:
-    """Return each day's exposure x = Σ -log(1 - p1·min(message, γ)): float64 [days, people].
-
-    Guarantee: replacing one message changes one entry, by at most `exposure_reach`.
-    """
-    if messages.shape != (len(window), window.n_people):
-        raise InputError(
-            f"messages of shape {list(messages.shape)} for a window of {len(window)} days "
-            f"and {window.n_people} people"
-        )
-    exposures = np.empty(messages.shape)
-    hazards = np.empty(window.n_people)
-    for t, day in enumerate(window):
-        _kernels.clipped_hazards(messages[t], gamma, p1, hazards)
-        add_up_day(day, hazards, exposures[t])
-    return exposures
-
-
 def bounded_exposures(
     window: ContactWindow, messages: NDArray[Any], *, p1: float, gamma: float
 ) -> Bounded:
@@ -283,17 +235,6 @@ def bounded_exposures(
     reach = exposure_reach(p1, gamma)
     values = clipped_exposures(window, messages, p1=p1, gamma=gamma)
     return Bounded(values=values, sensitivity=np.where(window.counts > 0, reach, 0.0))
-
-
-def add_up_day(day: DayContacts, values: Floats, totals: Floats) -> None:
-    """Fill totals [people] with the sum over each receiver's contacts of the senders' values."""
-    offsets, senders = day.offsets.view(np.uint32), day.senders.view(np.uint32)
-    _kernels.add_up(offsets, senders, values, totals)
-
-
-def reference_exposures(counts: NDArray[Any], *, p1: float, mu_ref: float) -> Floats:
-    """Return the exposures if every message were `mu_ref`: public, float64 [days, people]."""
-    return counts * -math.log1p(-p1 * mu_ref)
 
 
 def usable_days(outcomes: NDArray[np.int8]) -> NDArray[np.bool_]:

@@ -9,23 +9,24 @@ from typing import Any
 
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.files import replacing
+from dnatrace.methods.adversary import (
+    AdversaryGame,
+    Encounter,
+    OwnTests,
+    attack_encounter,
+    audit_encounters,
+)
 from dnatrace.methods.base import Method
-from dnatrace.methods.catalogue import build_method, release_of
-from dnatrace.methods.rehearsal import OwnTests, Rehearsal, Scene, attack_scene, audit_scenes
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Unit, UnprovenEvent
 from dnatrace.privacy.attack import AttackResult
 from dnatrace.privacy.attack import attack as play_attack
 from dnatrace.privacy.audit import AuditResult
 from dnatrace.privacy.audit import audit as run_audit
 from dnatrace.privacy.gaussian import epsilon_of_mu
-from dnatrace.privacy.noise import FastNoise, SecureNoise
 from dnatrace.runs.config import RunConfig
-from dnatrace.runs.run import loop_rules, method_options
 
-_MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs a draw
+_MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs per draw
 _SHORTEST_WINDOW = 3  # days: a contact two days before the release
-# Methods that hear a message from the day of the contact on, or have noise by number of contacts.
-_BY_CONTACTS = frozenset({"dna", "tally"})
 
 
 def audit(
@@ -38,8 +39,9 @@ def audit(
 ) -> AuditResult:
     """Return the empirical lower bound on ε of a configuration's method, beside its claim.
 
-    Two scenes are audited, the victim met two days ago or yesterday; for `dna` and `tally` also
-    days with others and a contact on the release day, which they hear at once. The one that shows
+    Two encounters are audited, the victim met two days ago or yesterday; for methods whose noise
+    depends on contacts also days with others and a contact on the release day, which they hear at
+    once. The one that shows
     most is returned. Each has `draws` of its own and an equal part of the error probability, so
     that the confidence holds for all together.
     """
@@ -48,20 +50,20 @@ def audit(
         raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
     if config.privacy.noise == "secure" and draws > _MOST_SECURE_DRAWS:
         raise InputError(f"draws must be at most {_MOST_SECURE_DRAWS} with secure noise")
-    scenes = audit_scenes(
+    encounters = audit_encounters(
         own_tests,
         releases=releases,
-        by_contacts=config.method.name in _BY_CONTACTS,
-        **_scene_settings(config),
+        by_contacts=config.method.counts_contacts,
+        **_encounter_settings(config),
     )
     results = []
-    for scene in scenes:
+    for encounter in encounters:
         result = run_audit(
-            Rehearsal(scene, _method_maker(config)),
-            claimed_epsilon=_claimed_epsilon(config, scene),
+            AdversaryGame(encounter, _method_maker(config)),
+            claimed_epsilon=_claimed_epsilon(config, encounter),
             delta=config.privacy.delta,
             draws=draws,
-            confidence=1.0 - (1.0 - confidence) / len(scenes),
+            confidence=1.0 - (1.0 - confidence) / len(encounters),
         )
         results.append(replace(result, confidence=confidence))
     return max(results, key=lambda r: (not r.passed, r.lower_bound))
@@ -73,15 +75,17 @@ def attack(
     """Return how often the paper's adversary, with some co-attackers, guesses right."""
     require_at_least("co-attackers", co_attackers, 0)
     _require_noise(config, "attack")
-    scene = attack_scene(co_attackers=co_attackers + 1, days=days, **_scene_settings(config))
-    rehearsal = Rehearsal(scene, _method_maker(config))
+    encounter = attack_encounter(
+        co_attackers=co_attackers + 1, days=days, **_encounter_settings(config)
+    )
+    game = AdversaryGame(encounter, _method_maker(config))
     return play_attack(
-        rehearsal,
+        game,
         draws=draws,
         co_attackers=co_attackers + 1,
         days=days,
         delta=config.privacy.delta,
-        mu=rehearsal.pooled_mu(),
+        mu=game.pooled_mu(),
     )
 
 
@@ -116,43 +120,38 @@ def check_picture(path: Path) -> None:
 
 def _require_noise(config: RunConfig, what: str) -> None:
     """Raise for methods that use no message, or show them all."""
-    name = config.method.name
-    release = release_of(name, config.method.release)
-    if release is None or release == "exact":
+    if not config.method.adds_noise:
+        name = config.method.name
         raise InputError(f"method '{name}' adds no noise and claims nothing: nothing to {what}")
 
 
-def _scene_settings(config: RunConfig) -> dict[str, Any]:
+def _encounter_settings(config: RunConfig) -> dict[str, Any]:
     require_at_least("seir.window", config.seir.window, _SHORTEST_WINDOW)
-    rules = loop_rules(config)
     return {
         "window_days": config.seir.window,
-        "parameters": rules.parameters,
-        "test_errors": rules.tests.errors,
+        "parameters": config.seir.parameters,
+        "test_errors": config.tests.errors,
     }
 
 
 def _method_maker(config: RunConfig) -> Callable[[int], Method]:
     """Return what makes the method of a configuration from a seed for its noise."""
-    options = method_options(config)
-    secure = config.privacy.noise == "secure"
 
     def make(seed: int) -> Method:
-        noise = SecureNoise() if secure else FastNoise(seed=seed)
-        return build_method(config.method.name, replace(options, noise=noise))
+        return config.method.build(config.method_setup(config.privacy.source(seed)))
 
     return make
 
 
-def _claimed_epsilon(config: RunConfig, scene: Scene) -> float:
-    """Return the ε that the method claims for one contact over the releases of a scene.
+def _claimed_epsilon(config: RunConfig, encounter: Encounter) -> float:
+    """Return the ε that the method claims for one contact over the releases of a encounter.
 
     A method whose stated sensitivity fails is held to what it states.
     """
-    rehearsal = Rehearsal(scene, _method_maker(config))
-    rehearsal(0, 1)
+    game = AdversaryGame(encounter, _method_maker(config))
+    game(0, 1)
     stated = Ledger()
-    for event in rehearsal.events:
+    for event in game.events:
         stated.record(_as_stated(event) if isinstance(event, UnprovenEvent) else event)
     return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta)
 

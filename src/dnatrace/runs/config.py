@@ -1,131 +1,99 @@
 """The configuration of a run: validated on construction, hashed, read from TOML.
 
 Every key can be set from a preset, a TOML file, `--set section.key=value` or keyword arguments. A
-key that does not exist is an error that names it.
+key that does not exist is an error that names it. Methods, simulators and policies bring their own
+settings: `method`, `simulator` and `policy` hold those of the one that is named.
 """
 
-import difflib
 import hashlib
 import json
+import logging
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from dnatrace.errors import InputError
-from dnatrace.methods.base import Score
-from dnatrace.networks.decoder import DEFAULT_DECODER, load_decoder
-from dnatrace.networks.runtime import DEFAULT_MODEL, load_model
-from dnatrace.policy import AdherenceUnit
-from dnatrace.privacy.accounting import Unit
-from dnatrace.simulators.base import N_AGE_GROUPS
+from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS
+from dnatrace.methods.base import MethodSettings, Setup
+from dnatrace.methods.catalogue import METHODS
+from dnatrace.methods.tally import TallySettings
+from dnatrace.plugins import Catalogue, Plugin
+from dnatrace.policy.app import AppRules
+from dnatrace.policy.base import PolicySettings
+from dnatrace.policy.catalogue import POLICIES
+from dnatrace.policy.highest_scores import HighestScoresSettings
+from dnatrace.policy.isolation import IsolationRules
+from dnatrace.policy.laboratory import TestRules
+from dnatrace.privacy.accounting import Target, Unit
+from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
+from dnatrace.seir import SeirParameters
+from dnatrace.settings import Settings, setting
+from dnatrace.simulators.base import SimulatorSettings
+from dnatrace.simulators.catalogue import SIMULATORS
+from dnatrace.simulators.city import CitySettings
 
 DEFAULT_PRESET = "standard"
+# Part of every digest and stored configuration. Raise it when a default or a meaning changes, so
+# that runs of before and after have different names; a new key needs no new number.
+SCHEMA = 2
 
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
-Days = Annotated[int, Field(ge=0, le=100_000, strict=True)]
+_LOG = logging.getLogger(__name__)
+_PAPER = "DNA paper"
 
+if TYPE_CHECKING:
+    MethodChoice = MethodSettings
+    SimulatorChoice = SimulatorSettings
+    PolicyChoice = PolicySettings
+else:
+    MethodChoice = METHODS.choice
+    SimulatorChoice = SIMULATORS.choice
+    PolicyChoice = POLICIES.choice
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class MethodSection(_Section):
-    """Which method turns messages into scores, and its constants."""
-
-    name: str = "tally"
-    release: str | None = Field(None, description="variant of the release; the sound one if absent")
-    score: Score = Field(Score.EXPOSED_OR_INFECTED, description="which belief ranks people")
-    gamma: PositiveShare = Field(0.2, description="messages are clipped to [0, gamma]")
-    mu_ref: Share = Field(0.005, description="message that stands for an average contact")
-    rho: Annotated[float, Field(ge=0.0)] = Field(
-        0.05, description="expected spread of the exposure, for shrinkage"
-    )
-    model: str = Field(
-        DEFAULT_MODEL, description="network of dna: the name of one that ships, or a path"
-    )
-    decoder: str = Field(
-        DEFAULT_DECODER, description="decoder of tally: the name of one that ships, or a path"
-    )
+CATALOGUES: dict[str, Catalogue[Any]] = {
+    "method": METHODS,
+    "simulator": SIMULATORS,
+    "policy": POLICIES,
+}
 
 
-class PrivacySection(_Section):
+class PrivacySettings(Settings):
     """The guarantee that the noise is calibrated for."""
 
-    epsilon: Annotated[float, Field(gt=0.0)] = 1.0
-    delta: Annotated[float, Field(gt=0.0, lt=1.0)] = 1e-3
-    unit: Unit = Unit.RELEASE
-    noise: Literal["fast", "secure"] = "fast"
-
-
-class SeirSection(_Section):
-    """The statistical model that phones use."""
-
-    p0: Share = Field(0.001, description="infection from outside, a day")
-    p1: Share = Field(0.03, description="transmission by a contact with an infected person")
-    g: Share = Field(0.99, description="exposed to infected, a day")
-    h: Share = Field(0.10, description="infected to removed, a day")
-    window: Annotated[int, Field(ge=1, le=1000, strict=True)] = Field(
-        14, description="days of contacts that are kept"
+    epsilon: Annotated[float, Field(gt=0.0)] = setting(1.0, "privacy budget ε", source=_PAPER)
+    delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
+        1e-3, "probability that the bound may fail, δ", source=_PAPER
     )
-    rounds: Annotated[int, Field(ge=1, strict=True)] = Field(
-        5, description="updates of everybody a day"
-    )
-
-
-class TestsSection(_Section):
-    """How tests are given."""
-
-    __test__ = False  # the name does not make it a test case
-
-    capacity: Share = Field(0.08, description="share of the population tested a day")
-    false_positive_rate: Share = 0.01
-    false_negative_rate: Share = 0.001
-    order_delay: Days = Field(0, description="days from being chosen to being tested")
-    result_delay: Days = Field(0, description="days from the test to its result")
-
-
-class IsolationSection(_Section):
-    """How positives isolate."""
-
-    days: Days = 10
-    start_day: Days = Field(3, description="results before this day have no consequence")
-    adherence: Share = Field(1.0, description="share that follows the rule")
-    adherence_unit: AdherenceUnit = AdherenceUnit.PERSON
-    keeps_household: bool = Field(False, description="whether isolated people meet housemates")
-    dropout: Share = Field(0.0, description="probability a day of giving up")
-
-
-class AppSection(_Section):
-    """Who has the app."""
-
-    adoption: Share | list[Share] = Field(1.0, description="share, or nine shares by age group")
-
-    @model_validator(mode="after")
-    def _nine(self) -> Self:
-        if isinstance(self.adoption, list) and len(self.adoption) != N_AGE_GROUPS:
-            raise ValueError(f"give one share or {N_AGE_GROUPS}, one for each age group")
-        return self
+    unit: Unit = setting(Unit.RELEASE, "what ε is calibrated for: `release`, `contact` or `pair`")
+    noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
 
     @property
-    def by_age(self) -> tuple[float, ...]:
-        """The share with the app in each of the nine age groups."""
-        if isinstance(self.adoption, list):
-            return tuple(self.adoption)
-        return (self.adoption,) * N_AGE_GROUPS
+    def target(self) -> Target:
+        """What the noise is calibrated for."""
+        return Target(epsilon=self.epsilon, delta=self.delta, unit=self.unit)
+
+    def source(self, seed: int) -> Noise:
+        """Return where noise comes from."""
+        return SecureNoise() if self.noise == "secure" else FastNoise(seed=seed)
 
 
-class SimulatorSection(_Section):
-    """Who meets whom, and who gets infected."""
+class ModelSettings(SeirParameters):
+    """The statistical model that phones use, and how long it looks back."""
 
-    name: Literal["city", "replay", "openabm", "covasim"] = "city"
-    contacts: str | None = Field(
-        None, description="replay: CSV or Parquet of sender, receiver, day"
+    window: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
+        14, "days of contacts that are kept", source=_PAPER
     )
+    rounds: Annotated[int, Field(ge=1, strict=True)] = setting(
+        DEFAULT_ROUNDS, "updates of everybody per day", source=_PAPER
+    )
+
+    @property
+    def parameters(self) -> SeirParameters:
+        """The parameters of the model alone."""
+        return SeirParameters(p0=self.p0, p1=self.p1, g=self.g, h=self.h)
 
 
 # Keyword arguments and command-line options that live in a section.
@@ -138,41 +106,40 @@ SHORTCUTS = {
     "delta": "privacy.delta",
     "unit": "privacy.unit",
     "noise": "privacy.noise",
-    "p1": "seir.p1",
+    "p1": "seir.transmission_per_contact",
     "simulator": "simulator.name",
 }
 
 
-class RunConfig(_Section):
+class RunConfig(Settings):
     """Everything that determines the result of a run.
 
     `RunConfig(method="fn", people=10_000, seed=1)` works too: the short names of `SHORTCUTS` are
     put where they belong. Threads, progress and output are not part of it.
     """
 
-    people: Annotated[int, Field(ge=1, strict=True)] = 10_000
-    days: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 100
-    seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = 1
-    initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = Field(
-        None, description="5 people, 25 from 100,000 people on, 50 from 200,000 on, if absent"
+    people: Annotated[int, Field(ge=1, strict=True)] = setting(
+        10_000, "size of the population", source=_PAPER
     )
-    method: MethodSection = MethodSection()
-    privacy: PrivacySection = PrivacySection()
-    seir: SeirSection = SeirSection()
-    tests: TestsSection = TestsSection()
-    isolation: IsolationSection = IsolationSection()
-    app: AppSection = AppSection()
-    simulator: SimulatorSection = SimulatorSection()
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise InputError(_explain(error, type(self))) from None
+    days: Annotated[int, Field(ge=1, le=100_000, strict=True)] = setting(
+        100, "length of the run", source=_PAPER
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = setting(1, "same seed, same result")
+    initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = setting(
+        None, "5 people, 25 from 100,000 people on, 50 from 200,000 on, if absent", source=_PAPER
+    )
+    method: MethodChoice = TallySettings()
+    privacy: PrivacySettings = PrivacySettings()
+    seir: ModelSettings = ModelSettings()
+    tests: TestRules = TestRules()
+    isolation: IsolationRules = IsolationRules()
+    app: AppRules = AppRules()
+    policy: PolicyChoice = HighestScoresSettings()
+    simulator: SimulatorChoice = CitySettings()
 
     @model_validator(mode="before")
     @classmethod
-    def _place_shortcuts(cls, values: Any) -> Any:
+    def _placed(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
             return values
         placed: dict[str, Any] = {}
@@ -182,7 +149,18 @@ class RunConfig(_Section):
                 _merge(placed, {key: value})
             else:
                 _merge(placed, nested(path, value))
+        placed.pop("schema", None)
+        for section, catalogue in CATALOGUES.items():
+            if section in placed:
+                default = cls.model_fields[section].default.name
+                placed[section] = catalogue.fitted(placed[section], default)
         return placed
+
+    @property
+    def n_people(self) -> int | None:
+        """How many people there are; None when a simulator that knows is to tell."""
+        said = "people" in self.model_fields_set
+        return self.people if said or not self.simulator.knows_people else None
 
     @property
     def n_initially_infected(self) -> int:
@@ -192,43 +170,59 @@ class RunConfig(_Section):
         n = 50 if self.people >= 200_000 else 25 if self.people >= 100_000 else 5
         return min(n, self.people)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, as they are stored."""
-        return self.model_dump(mode="json")
+    def method_setup(self, noise: Noise | None = None) -> Setup:
+        """Return what the method is built with; `noise` in place of the configuration's own."""
+        return Setup(
+            target=self.privacy.target,
+            window_days=self.seir.window,
+            noise=noise or self.privacy.source(self.seed),
+        )
+
+    def effective(self) -> dict[str, Any]:
+        """Return plain values of the settings that have an effect, as they are stored."""
+        values = {"schema": SCHEMA} | self.as_dict()
+        for key in self._without_effect():
+            del values[key]
+        return values
+
+    def _without_effect(self) -> list[str]:
+        """Return keys and sections that change nothing in this run."""
+        idle = [] if self.method.adds_noise else ["privacy"]
+        idle += [] if self.method.gives_tests else ["tests", "isolation", "policy"]
+        return idle + (["people"] if self.n_people is None else [])
 
     @property
     def digest(self) -> str:
-        """The name of the run: 16 hexadecimal digits of the hash of all settings.
+        """The name of the run: 16 hexadecimal digits.
 
-        A contact list that is replayed, the network of `dna` and the decoder of `tally` count with
-        their content; of OpenABM-Covid19 and Covasim, the installed build does, if there is one.
+        Hashed are the settings that have an effect and differ from their defaults, the number of
+        the schema, and the content of what settings point to: a contact list, a network, a decoder,
+        the installed build of a simulator of others. So a new key renames no stored run.
         """
-        values = self.as_dict()
-        del values["method"]["decoder"]  # its content counts, where it has an effect
+        values = _changed(self, self.effective())
+        for section in CATALOGUES:
+            plugin: Plugin = getattr(self, section)
+            if section in self.effective():
+                content = {"name": plugin.name, "content": plugin.fingerprint()}
+                values[section] = values.get(section, {}) | content
+        for where, key in (("method", "decoder"), ("method", "model"), ("simulator", "contacts")):
+            values.get(where, {}).pop(key, None)  # their content counts
         text = json.dumps(values, sort_keys=True)
-        digest = hashlib.blake2b(text.encode(), digest_size=8)
-        if self.simulator.contacts is not None and Path(self.simulator.contacts).is_file():
-            digest.update(Path(self.simulator.contacts).read_bytes())
-        if self.method.name == "dna":
-            digest.update(load_model(self.method.model).certificate.digest.encode())
-        if self.method.name == "tally":
-            digest.update(load_decoder(self.method.decoder).digest.encode())
-        digest.update((_installed_build(self.simulator.name) or "").encode())
-        return digest.hexdigest()
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _installed_build(simulator: str) -> str | None:
-    """Return which variant and version of an outside simulator a run would use."""
-    # These import what an ordinary configuration does not need.
-    if simulator == "openabm":
-        from dnatrace.simulators import openabm  # noqa: PLC0415
-
-        return openabm.installed_build()
-    if simulator == "covasim":
-        from dnatrace.simulators import covasim  # noqa: PLC0415
-
-        return covasim.installed_build()
-    return None
+def _changed(settings: Settings, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that differ from their defaults, under the names they have in files."""
+    changed: dict[str, Any] = {}
+    for key, value in values.items():
+        name = type(settings).names_in_files().get(key)
+        inner = getattr(settings, name) if name is not None else None
+        if isinstance(inner, Settings):
+            if differs := _changed(inner, value):
+                changed[key] = differs
+        elif name is None or inner != type(settings).model_fields[name].default:
+            changed[key] = value
+    return changed
 
 
 def preset_names() -> list[str]:
@@ -253,22 +247,52 @@ def load_config(
         overrides: by dotted key or shortcut; None means not given.
     """
     values = _read_preset(preset)
-    # What a preset says of its own city and its own method holds for these alone.
-    its_people, its_method = values.pop("people", None), values["method"]["name"]
-    its_release = values["method"].pop("release", None)
+    its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
+    given: dict[str, Any] = {}
     if file is not None:
-        _merge(values, read_toml(file))
-    for setting in settings:
-        _merge(values, _parse_setting(setting))
+        _merge(given, read_toml(file))
+    for text in settings:
+        _merge(given, _parse_setting(text))
+    _tell_new_names(given)
     for key, value in (overrides or {}).items():
         if value is not None:
-            _merge(values, nested(SHORTCUTS.get(key, key), value))
-    chosen = RunConfig(**values)
-    if its_people is not None and chosen.simulator.name == "city":
-        values.setdefault("people", its_people)
-    if its_release is not None and chosen.method.name == its_method:
-        values["method"].setdefault("release", its_release)
-    return RunConfig(**values)
+            _merge(given, nested(SHORTCUTS.get(key, key), value))
+    for section, catalogue in CATALOGUES.items():
+        if isinstance(values.get(section), Mapping):
+            name = _named(given, section, _named(values, section))
+            values[section] = catalogue.flattened(values[section], name)
+    _merge(values, given)
+    if its_people is not None and _named(values, "simulator") == its_simulator:
+        values.setdefault("people", its_people)  # the city of a preset is no other simulator's
+    config = RunConfig(**values)
+    _tell_what_is_idle(given, config)
+    return config
+
+
+def _named(values: Mapping[str, Any], section: str, default: str | None = None) -> str:
+    """Return which plug-in a section names."""
+    chosen = values.get(section, {})
+    usual = default or RunConfig.model_fields[section].default.name
+    return str(chosen.get("name", usual) if isinstance(chosen, Mapping) else chosen)
+
+
+def _tell_new_names(given: Mapping[str, Any]) -> None:
+    """Say which full name has replaced a short one; both are understood."""
+    kinds: dict[str, list[type[Settings]]] = {"seir": [ModelSettings], "method": list(METHODS)}
+    for section, models in kinds.items():
+        held = given.get(section)
+        for key in held if isinstance(held, Mapping) else ():
+            full = {name: key for model in models for key, name in model.names_in_files().items()}
+            if full.get(key, key) != key:
+                _LOG.info("%s.%s is now called %s.%s", section, key, section, full[key])
+
+
+def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
+    """Say which settings of a method were given and mean nothing to the one that is chosen."""
+    held = given.get("method")
+    for key in held if isinstance(held, Mapping) else ():
+        if METHODS.ignores(config.method.name, key) and key not in METHODS:
+            _LOG.info("method.%s has no effect with method '%s'", key, config.method.name)
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
@@ -278,6 +302,17 @@ def nested(path: str, value: Any) -> dict[str, Any]:
     for key in reversed(sections):
         result = {key: result}
     return result
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values by dotted key."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
@@ -310,38 +345,42 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not valid TOML: {error}") from error
 
 
-def _parse_setting(setting: str) -> dict[str, Any]:
-    path, equals, text = setting.partition("=")
+def _parse_setting(text: str) -> dict[str, Any]:
+    path, equals, written = text.partition("=")
     if not equals or not path.strip():
-        raise InputError(f"--set {setting}: expected section.key=value")
+        raise InputError(f"--set {text}: expected section.key=value")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {written}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text.strip()
+        value = written.strip()
     return nested(SHORTCUTS.get(path.strip(), path.strip()), value)
 
 
-def _explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return one line for the first thing that is wrong."""
-    first = error.errors()[0]
-    keys = [
-        str(k) for k in first["loc"] if not str(k).startswith(("float", "int", "list", "const"))
-    ]
-    path = ".".join(keys)
-    if first["type"] == "extra_forbidden":
-        guess = difflib.get_close_matches(path, all_keys(model), n=1)
-        return f"unknown key '{path}'" + (f"; did you mean '{guess[0]}'?" if guess else "")
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{path or 'configuration'}: {message[0].lower()}{message[1:]}, not {first['input']!r}"
+def described_settings() -> dict[str, dict[str, Any]]:
+    """Return default, meaning and source of every key of the configuration, by dotted key.
+
+    Keys of a method, simulator or policy that several of them have are told once.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for key, name in RunConfig.names_in_files().items():
+        field = RunConfig.model_fields[name]
+        kinds = list(CATALOGUES[key]) if key in CATALOGUES else [type(field.default)]
+        sections = [kind for kind in kinds if issubclass(kind, Settings)]
+        if not sections:
+            found[key] = _described(field, field.default)
+        for kind in sections:
+            for inner, inner_name in kind.names_in_files().items():
+                default = kind.model_fields[inner_name].default
+                if inner == "name":
+                    default = field.default.name
+                elif inner == "release":
+                    default = None
+                described = _described(kind.model_fields[inner_name], default)
+                found.setdefault(f"{key}.{inner}", described)
+    return found
 
 
-def all_keys(model: type[BaseModel], prefix: str = "") -> list[str]:
-    """Return every dotted key of a configuration."""
-    keys = []
-    for name, field in model.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            keys += all_keys(kind, f"{prefix}{name}.")
-        else:
-            keys.append(prefix + name)
-    return keys
+def _described(field: Any, default: Any) -> dict[str, Any]:
+    more = field.json_schema_extra or {}
+    plain = getattr(default, "value", default)
+    return {"default": plain, "meaning": field.description or "", "source": more.get("source", "")}

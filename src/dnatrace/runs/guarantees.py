@@ -2,44 +2,29 @@
 
 from typing import Any
 
-from dnatrace.methods.catalogue import release_of
-from dnatrace.networks.decoder import load_decoder
-from dnatrace.networks.runtime import load_model
+from dnatrace.methods.base import release_of
 from dnatrace.privacy.accounting import (
     Event,
     GaussianEvent,
     Ledger,
     PublicEvent,
-    Target,
     UnprotectedEvent,
     UnprovenEvent,
 )
-from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
 from dnatrace.privacy.statement import Provenance, statement
-from dnatrace.runs.config import RunConfig
-
-
-def target_of(config: RunConfig) -> Target:
-    """Return what the noise of a configuration is calibrated for."""
-    p = config.privacy
-    return Target(epsilon=p.epsilon, delta=p.delta, unit=p.unit)
-
-
-def noise_of(config: RunConfig) -> Noise:
-    """Return where the noise of a configuration comes from."""
-    return SecureNoise() if config.privacy.noise == "secure" else FastNoise(seed=config.seed)
+from dnatrace.runs.config import PrivacySettings, RunConfig
 
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
     """Return the privacy part of a run's summary; unbounded ε is None."""
-    spent = ledger.summary(config.privacy.delta)
     private = _is_private(ledger)
-    promised = config.privacy.epsilon if private else spent["per_release_epsilon"]
+    asked = config.privacy if private else PrivacySettings()  # else it has no effect
+    spent = ledger.summary(asked.delta)
     return {
-        "release": release_of(config.method.name, config.method.release),
-        "epsilon": promised,
-        "delta": config.privacy.delta,
-        "unit": config.privacy.unit.value,
+        "release": release_of(config.method),
+        "epsilon": asked.epsilon if private else spent["per_release_epsilon"],
+        "delta": asked.delta,
+        "unit": asked.unit.value,
         "per_release_epsilon": spent["per_release_epsilon"],
         "per_score_epsilon": spent["per_score_epsilon"],
         "per_contact_epsilon": spent["per_contact_epsilon"],
@@ -48,7 +33,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "true_epsilon": spent["true_epsilon"],
         "sound": spent["sound"],
         "mechanism": mechanism(ledger),
-        "noise": config.privacy.noise if private else None,
+        "noise": asked.noise if private else None,
     }
 
 
@@ -72,46 +57,21 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
         ledger,
         Provenance(
             method=config.method.name,
-            release=release_of(config.method.name, config.method.release) or "the only one",
-            noise=noise_of(config).name if _is_private(ledger) else "none",
-            training=_training(config),
+            release=release_of(config.method) or "the only one",
+            noise=config.privacy.source(config.seed).name if _is_private(ledger) else "none",
+            training=config.method.training,
             audit=audit,
         ),
-        target=target_of(config) if _is_private(ledger) else None,
-    )
-
-
-def _training(config: RunConfig) -> str | None:
-    """Return where the network of a method comes from; None for methods without one."""
-    if config.method.name == "tally":
-        decoder = load_decoder(config.method.decoder)
-        runs = decoder.provenance.get("runs", {})
-        return (
-            f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
-            f"{runs.get('count', 'unknown')} runs of simulated people: training has no privacy "
-            "cost. It reads noisy tallies and public facts alone, so it needs no bound of its own."
-        )
-    if config.method.name != "dna":
-        return None
-    model = load_model(config.method.model)
-    data = model.provenance.get("dataset", {})
-    return (
-        f"network '{model.name}', weights {model.certificate.digest}, trained on "
-        f"{data.get('samples', 0):,} samples of simulated people (dataset "
-        f"{data.get('digest', 'unknown')}): training has no privacy cost. Certified Lipschitz "
-        f"bound {model.lipschitz:.7g}."
+        target=config.privacy.target if _is_private(ledger) else None,
     )
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
-    """Return the ledger as it is stored: the sums, and one row a release."""
+    """Return the ledger as it is stored: the sums, and one row per release."""
+    asked = config.privacy if _is_private(ledger) else PrivacySettings()
     return {
-        "target": {
-            "epsilon": config.privacy.epsilon,
-            "delta": config.privacy.delta,
-            "unit": config.privacy.unit.value,
-        },
-        "spent": ledger.summary(config.privacy.delta),
+        "target": {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit.value},
+        "spent": ledger.summary(asked.delta),
         "releases": [_row(event) for event in ledger.events],
     }
 

@@ -12,8 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dnatrace._version import __version__
-from dnatrace.errors import InputError
-from dnatrace.simulators import covasim, openabm
+from dnatrace.simulators.catalogue import SIMULATORS
 
 # Optional part, the module it needs, and where the module comes from.
 _PARTS = (
@@ -47,27 +46,8 @@ def examine() -> dict[str, Any]:
 
 
 def _examine_simulators() -> dict[str, tuple[bool, str]]:
-    """Return whether each simulator is usable, and what it is or what is missing.
-
-    OpenABM-Covid19 is imported, in a process of its own: only then it tells its variant.
-    """
-    version = covasim.installed_version()
-    notes = {"city": (True, "built in"), "replay": (True, "built in")}
-    if version is None:
-        notes["covasim"] = (False, "absent: pip install 'dnatrace[covasim]'")
-    else:
-        supported = version.startswith(covasim.SUPPORTED)
-        note = f"Covasim {version}" if supported else f"unsupported: Covasim {version}"
-        notes["covasim"] = (supported, note)
-    if not openabm.is_installed():
-        notes["openabm"] = (False, f"absent: see {openabm.ADDRESS}")
-        return notes
-    try:
-        facts = openabm.describe()
-        notes["openabm"] = (True, f"OpenABM-Covid19 ({facts['variant']})")
-    except InputError as error:
-        notes["openabm"] = (False, str(error))
-    return notes
+    """Return whether each simulator is usable, and what it is or what is missing."""
+    return {simulator.title(): simulator.availability() for simulator in SIMULATORS}
 
 
 def show(report: dict[str, Any]) -> None:

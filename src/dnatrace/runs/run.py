@@ -5,7 +5,6 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,23 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from dnatrace import tables
 from dnatrace._version import __version__
-from dnatrace.errors import InputError
-from dnatrace.methods.catalogue import MethodOptions, build_method
+from dnatrace.inference.exchange import NeighbourRounds
+from dnatrace.methods.fn import FnSettings
 from dnatrace.methods.ranker import as_method
-from dnatrace.policy import IsolationRules, TestRules
+from dnatrace.policy.laboratory import Laboratory
 from dnatrace.privacy.accounting import Ledger
 from dnatrace.runs import guarantees
-from dnatrace.runs.config import MethodSection, RunConfig
+from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import Meter
-from dnatrace.seir import SeirParameters, TestErrors
-from dnatrace.simulators.base import Simulator
-from dnatrace.simulators.city import City
-from dnatrace.simulators.covasim import Covasim
-from dnatrace.simulators.openabm import OpenABM
-from dnatrace.simulators.replay import Replay
-from dnatrace.tracing import DayLog, LoopRules, trace
+from dnatrace.simulators.base import Simulator, SimulatorSetup
+from dnatrace.tracing import DayLog, Loop
 
 Track = Callable[[Iterable[DayLog], int], Iterable[DayLog]]
 
@@ -43,7 +36,7 @@ class RunResult:
     Attributes:
         config: what determined it.
         summary: one number each, as `dnatrace run --json` prints them.
-        daily: one row a day.
+        daily: one row per day.
         groups: one row for each age group and household size.
         ledger: what was released and spent.
         seconds: by phase, and in total; the only part that is not reproducible.
@@ -78,127 +71,83 @@ def run(
         track: wraps the days, for instance with a progress bar.
     """
     start = time.perf_counter()
-    asked = config if method is None else _without_method(config)
-    simulator = build_simulator(config)
-    rules = loop_rules(asked)
-    meter = Meter(simulator=simulator, most_tests=rules.tests.most_tests(simulator.n_people))
-    tracer = (
-        build_method(config.method.name, method_options(config))
-        if method is None
-        else as_method(method, n_days=config.days)
-    )
-    days = trace(
-        simulator,
-        tracer,
-        rules,
-        days=config.days,
-        seed=config.seed,
-    )
+    loop = build_loop(config, method=method)
+    meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
     ledger = Ledger()
-    with closing(days):
-        for log in track(days, config.days) if track else days:
-            meter.observe(log)
-            ledger.record(log.released.event)
+    days = loop.run(config.days)
+    for log in track(days, config.days) if track else days:
+        meter.observe(log)
+        ledger.record(log.released.event)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
+    asked = config if method is None else _without_method(config)
     return RunResult(
         config=config,
         summary=meter.summary()
-        | describe(config, simulator.n_people)
+        | describe(config, loop.simulator.n_people)
         | {"privacy": guarantees.describe(asked, ledger)}
         | _outside_name(method),
         daily=pa.table(meter.daily()),
         groups=pa.table(meter.groups()),
         ledger=ledger,
         seconds={k: round(v, 4) for k, v in seconds.items()},
-        provenance=provenance(config) | {"simulator": getattr(simulator, "source", "built in")},
+        provenance=provenance(config)
+        | {"simulator": getattr(loop.simulator, "source", "built in")},
+    )
+
+
+def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = False) -> Loop:
+    """Return the parts of a run on day 0.
+
+    Args:
+        config: what to build.
+        method: in place of the configuration's, as for `run`.
+        with_messages: whether messages are computed also for methods that do not look at them.
+    """
+    seir, tests = config.seir, config.tests
+    if method is None and not config.method.gives_tests:
+        tests = tests.model_copy(update={"capacity": 0.0})
+    tracer = (
+        config.method.build(config.method_setup())
+        if method is None
+        else as_method(method, n_days=config.days)
+    )
+    return Loop(
+        simulator=build_simulator(config),
+        exchange=NeighbourRounds(
+            parameters=seir.parameters, test_errors=tests.errors, rounds=seir.rounds
+        ),
+        method=tracer,
+        policy=config.policy.build(config.isolation, config.seed),
+        laboratory=Laboratory(rules=tests, seed=config.seed),
+        parameters=seir.parameters,
+        seed=config.seed,
+        window_days=seir.window,
+        adoption=config.app.by_age,
+        with_messages=with_messages,
+    )
+
+
+def build_simulator(config: RunConfig) -> Simulator:
+    """Return the simulator of a configuration on day 0."""
+    return config.simulator.build(
+        SimulatorSetup(
+            n_people=config.n_people,
+            seed=config.seed,
+            initially_infected=config.n_initially_infected,
+            isolation_keeps_household=config.isolation.keeps_household,
+            n_days=config.days,
+        )
     )
 
 
 def _without_method(config: RunConfig) -> RunConfig:
     """Return a configuration of one that shows all, for a method that it does not name."""
-    return config.model_copy(update={"method": MethodSection(name="fn")})
+    return config.model_copy(update={"method": FnSettings()})
 
 
 def _outside_name(method: Any) -> dict[str, Any]:
     """Return what a summary says of a method that was given as an object."""
     return {} if method is None else {"method": type(method).__name__, "config_digest": None}
-
-
-def build_simulator(config: RunConfig) -> Simulator:
-    """Return the simulator of a configuration on day 0."""
-    if config.simulator.name == "replay":
-        return _build_replay(config)
-    people: dict[str, Any] = {
-        "n_people": config.people,
-        "seed": config.seed,
-        "initially_infected": config.n_initially_infected,
-        "isolation_keeps_household": config.isolation.keeps_household,
-    }
-    if config.simulator.name == "openabm":
-        return OpenABM(**people, n_days=config.days)
-    if config.simulator.name == "covasim":
-        return Covasim(**people, n_days=config.days)
-    return City(**people)
-
-
-def _build_replay(config: RunConfig) -> Simulator:
-    if config.simulator.contacts is None:
-        raise InputError("simulator.contacts: replay needs the path of a contact list")
-    if config.isolation.keeps_household:
-        raise InputError("isolation.keeps_household: a contact list does not tell households")
-    rows = tables.read_contacts(config.simulator.contacts)
-    # The list tells how many people there are, unless the configuration does.
-    n_listed = tables.infer_people(rows.columns["sender"], rows.columns["receiver"])
-    n_people = config.people if "people" in config.model_fields_set else n_listed
-    return Replay(
-        contacts=rows,
-        n_people=n_people,
-        seed=config.seed,
-        initially_infected=min(config.n_initially_infected, n_people),
-    )
-
-
-def loop_rules(config: RunConfig) -> LoopRules:
-    """Return the rules of the loop of a configuration."""
-    s, t, i = config.seir, config.tests, config.isolation
-    return LoopRules(
-        parameters=SeirParameters(p0=s.p0, p1=s.p1, g=s.g, h=s.h),
-        window=s.window,
-        rounds=s.rounds,
-        tests=TestRules(
-            capacity=0.0 if config.method.name == "none" else t.capacity,
-            errors=TestErrors(
-                false_positive_rate=t.false_positive_rate, false_negative_rate=t.false_negative_rate
-            ),
-            order_delay=t.order_delay,
-            result_delay=t.result_delay,
-        ),
-        isolation=IsolationRules(
-            days=i.days,
-            start_day=i.start_day,
-            adherence=i.adherence,
-            adherence_unit=i.adherence_unit,
-            dropout=i.dropout,
-        ),
-        adoption=config.app.by_age,
-    )
-
-
-def method_options(config: RunConfig) -> MethodOptions:
-    """Return what a method may want to know."""
-    m = config.method
-    return MethodOptions(
-        release=m.release,
-        score=m.score,
-        gamma=m.gamma,
-        mu_ref=m.mu_ref,
-        rho=m.rho or None,
-        target=guarantees.target_of(config),
-        window=config.seir.window,
-        noise=guarantees.noise_of(config),
-        model=m.model,
-        decoder=m.decoder,
-    )
 
 
 def describe(config: RunConfig, n_people: int) -> dict[str, Any]:

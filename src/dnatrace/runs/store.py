@@ -70,7 +70,7 @@ def render(result: RunResult) -> dict[str, bytes]:
         raise InputError("a run of a method given as an object cannot be stored: it has no name")
     ledger = guarantees.ledger_table(result.config, result.ledger)
     files = {
-        "config.json": _json(result.config.as_dict()),
+        "config.json": _json(result.config.effective()),
         "summary.json": _json(result.summary),
         "provenance.json": _json(result.provenance),
         "timing.json": _json(result.seconds),

@@ -1,12 +1,15 @@
 """What every simulator offers the tracing loop, and the states a person can be in."""
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
+from dnatrace.plugins import Plugin
 from dnatrace.records import DayContacts
 
 N_AGE_GROUPS = 9  # decades: 0-9, 10-19, …, 70-79, 80 and over
@@ -46,10 +49,6 @@ N_KINDS = len(ContactKind)
 # S, E, I, R as 0 … 3 by course state. The grouping is that of the published experiments:
 # 1-3 are exposed, 4-7 infected, 8-10 removed.
 SEIR_OF_COURSE = np.array([0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3], dtype=np.uint8)
-IS_SUSCEPTIBLE = SEIR_OF_COURSE == 0
-IS_EXPOSED = SEIR_OF_COURSE == 1
-IS_INFECTED = SEIR_OF_COURSE == 2
-IS_REMOVED = SEIR_OF_COURSE == 3
 
 # People in hospital and the dead meet nobody.
 MEETS_NOBODY = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1], dtype=np.bool_)
@@ -92,6 +91,37 @@ class Simulator(Protocol):
 
     def advance(self) -> DayContacts:
         """Advance one day and return the contacts over which the disease could pass that day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatorSetup:
+    """What a simulator is built with besides its own settings.
+
+    Attributes:
+        n_people: how many people; None when nobody said so.
+        seed: of every draw.
+        initially_infected: how many people are infected on day 0.
+        isolation_keeps_household: whether isolated people still meet their housemates.
+        n_days: the most days it will be advanced.
+    """
+
+    n_people: int | None
+    seed: int
+    initially_infected: int
+    isolation_keeps_household: bool
+    n_days: int
+
+
+class SimulatorSettings(Plugin):
+    """The settings of a simulator, and what the rest of the package may ask about it."""
+
+    noun: ClassVar[str] = "simulator"
+    # Whether the number of people is its own unless the configuration sets one.
+    knows_people: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, setup: SimulatorSetup) -> Simulator:
+        """Return the simulator of these settings on day 0."""
 
 
 def checked_mask(isolated: NDArray[np.bool_], n_people: int) -> NDArray[np.bool_]:

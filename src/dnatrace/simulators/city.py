@@ -5,6 +5,7 @@ its figures. `verification/city.py` compares it with the reference simulator.
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
+from dnatrace.settings import setting
 from dnatrace.simulators import _kernels
-from dnatrace.simulators.base import checked_mask
+from dnatrace.simulators.base import Simulator, SimulatorSettings, SimulatorSetup, checked_mask
 from dnatrace.simulators.disease import Disease, DiseaseParameters, FirstInfected
 from dnatrace.simulators.population import Population, PopulationParameters
 
@@ -26,6 +28,23 @@ class CityParameters:
 
     population: PopulationParameters = field(default_factory=PopulationParameters)
     disease: DiseaseParameters = field(default_factory=DiseaseParameters)
+
+
+class CitySettings(SimulatorSettings):
+    """The built-in city."""
+
+    name: Literal["city"] = setting(
+        "city", "who meets whom, and who gets infected (docs/simulators.md)"
+    )
+
+    def build(self, setup: SimulatorSetup) -> Simulator:
+        """Return the city of these settings on day 0."""
+        return City(
+            n_people=setup.n_people,
+            seed=setup.seed,
+            initially_infected=setup.initially_infected,
+            isolation_keeps_household=setup.isolation_keeps_household,
+        )
 
 
 class City:

@@ -11,7 +11,7 @@ import io
 import random
 import warnings
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numba import njit
@@ -22,14 +22,23 @@ from scipy.sparse.csgraph import connected_components
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
-from dnatrace.simulators._foreign import ForeignPeople
+from dnatrace.settings import setting
+from dnatrace.simulators._external import ExternalPeople
 from dnatrace.simulators._kernels import AT_HOME_ONLY, EVERYWHERE, NOWHERE
 from dnatrace.simulators._pairs import both_directions
-from dnatrace.simulators.base import N_AGE_GROUPS, ContactKind, CourseState
+from dnatrace.simulators.base import (
+    N_AGE_GROUPS,
+    ContactKind,
+    CourseState,
+    Simulator,
+    SimulatorSettings,
+    SimulatorSetup,
+)
 
 ADDRESS = "https://github.com/InstituteforDiseaseModeling/covasim"
 SUPPORTED = ("3.1.", "4.0.")
 _MOST_SEED = 2**31 - 1
+_USUAL_PEOPLE = 10_000
 _MOST_DAYS = 366
 
 # Layers of the hybrid population: households, schools, workplaces, community.
@@ -89,7 +98,39 @@ def load() -> Any:
     return module
 
 
-class Covasim(ForeignPeople):
+class CovasimSettings(SimulatorSettings):
+    """Covasim, when it is installed."""
+
+    name: Literal["covasim"] = setting(
+        "covasim", "who meets whom, and who gets infected (docs/simulators.md)"
+    )
+
+    def build(self, setup: SimulatorSetup) -> Simulator:
+        """Return the simulator of these settings on day 0."""
+        return Covasim(
+            n_people=setup.n_people or _USUAL_PEOPLE,
+            seed=setup.seed,
+            initially_infected=setup.initially_infected,
+            isolation_keeps_household=setup.isolation_keeps_household,
+            n_days=setup.n_days,
+        )
+
+    @classmethod
+    def availability(cls) -> tuple[bool, str]:
+        """Return whether it is installed and supported, and what is there."""
+        version = installed_version()
+        if version is None:
+            return False, "absent: pip install 'dnatrace[covasim]'"
+        if not version.startswith(SUPPORTED):
+            return False, f"unsupported: Covasim {version}"
+        return True, f"Covasim {version}"
+
+    def fingerprint(self) -> str:
+        """Return the installed build; another one gives other runs."""
+        return installed_build() or ""
+
+
+class Covasim(ExternalPeople):
     """The hybrid population of Covasim with its own disease, advanced by our loop.
 
     Default parameters, no interventions of its own, no rescaling: one agent is one person.
@@ -119,7 +160,7 @@ class Covasim(ForeignPeople):
     def __init__(
         self,
         *,
-        n_people: int = 10_000,
+        n_people: int = _USUAL_PEOPLE,
         seed: int = 1,
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,

@@ -7,21 +7,28 @@ themselves: the fork of the contact-tracing papers and upstream.
 import importlib.util
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
+from dnatrace.settings import setting
 from dnatrace.simulators import _openabm_model
-from dnatrace.simulators._foreign import ForeignPeople
+from dnatrace.simulators._external import ExternalPeople
 from dnatrace.simulators._openabm_process import Line
 from dnatrace.simulators._pairs import both_directions
-from dnatrace.simulators.base import MEETS_NOBODY
+from dnatrace.simulators.base import (
+    MEETS_NOBODY,
+    Simulator,
+    SimulatorSettings,
+    SimulatorSetup,
+)
 
 ADDRESS = _openabm_model.ADDRESS
 FEWEST_PEOPLE = _openabm_model.FEWEST_PEOPLE
 _MOST_SEED = 2**31 - 1
+_USUAL_PEOPLE = 10_000
 
 
 def is_installed() -> bool:
@@ -76,7 +83,39 @@ def _source(facts: dict[str, Any]) -> str:
     return f"OpenABM-Covid19{version} ({facts['variant']})"
 
 
-class OpenABM(ForeignPeople):
+class OpenABMSettings(SimulatorSettings):
+    """OpenABM-Covid19, when it is installed."""
+
+    name: Literal["openabm"] = setting(
+        "openabm", "who meets whom, and who gets infected (docs/simulators.md)"
+    )
+
+    def build(self, setup: SimulatorSetup) -> Simulator:
+        """Return the simulator of these settings on day 0."""
+        return OpenABM(
+            n_people=setup.n_people or _USUAL_PEOPLE,
+            seed=setup.seed,
+            initially_infected=setup.initially_infected,
+            isolation_keeps_household=setup.isolation_keeps_household,
+            n_days=setup.n_days,
+        )
+
+    @classmethod
+    def availability(cls) -> tuple[bool, str]:
+        """Return whether it is installed and supported, and what is there."""
+        if not is_installed():
+            return False, f"absent: see {ADDRESS}"
+        try:
+            return True, f"OpenABM-Covid19 ({describe()['variant']})"
+        except InputError as error:
+            return False, str(error)
+
+    def fingerprint(self) -> str:
+        """Return the installed build; another one gives other runs."""
+        return installed_build() or ""
+
+
+class OpenABM(ExternalPeople):
     """OpenABM-Covid19 with the parameters of the papers, advanced by our loop.
 
     Both variants get the same values (`reference_data/parameters.csv`: the baseline of the papers)
@@ -102,7 +141,7 @@ class OpenABM(ForeignPeople):
     def __init__(
         self,
         *,
-        n_people: int = 10_000,
+        n_people: int = _USUAL_PEOPLE,
         seed: int = 1,
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,

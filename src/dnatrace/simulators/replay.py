@@ -1,23 +1,67 @@
 """Replay a contact list of one's own, and let the disease of the city spread on it."""
 
-from typing import Any
+import hashlib
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dnatrace import tables
 from dnatrace.errors import InputError
 from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.settings import setting
 from dnatrace.simulators import _kernels
 from dnatrace.simulators.base import (
     N_AGE_GROUPS,
     N_KINDS,
     ContactKind,
+    Simulator,
+    SimulatorSettings,
+    SimulatorSetup,
     checked_mask,
     means_by_age_type,
 )
 from dnatrace.simulators.disease import Disease, DiseaseParameters, FirstInfected
 
 _UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is nearest to 1 (0.98)
+
+
+class ReplaySettings(SimulatorSettings):
+    """A contact list of one's own."""
+
+    knows_people: ClassVar[bool] = True
+    name: Literal["replay"] = setting(
+        "replay", "who meets whom, and who gets infected (docs/simulators.md)"
+    )
+    contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
+
+    def build(self, setup: SimulatorSetup) -> Simulator:
+        """Return the replay of these settings on day 0; the list tells how many people there are.
+
+        Raises:
+            InputError: there is no list, or it cannot do what is asked.
+        """
+        if self.contacts is None:
+            raise InputError("simulator.contacts: replay needs the path of a contact list")
+        if setup.isolation_keeps_household:
+            raise InputError("isolation.keeps_household: a contact list does not tell households")
+        rows = tables.read_contacts(self.contacts)
+        n_people = setup.n_people
+        if n_people is None:
+            n_people = tables.infer_people(rows.columns["sender"], rows.columns["receiver"])
+        return Replay(
+            contacts=rows,
+            n_people=n_people,
+            seed=setup.seed,
+            initially_infected=min(setup.initially_infected, n_people),
+        )
+
+    def fingerprint(self) -> str:
+        """Return the digest of the list; its path does not matter."""
+        if self.contacts is None or not Path(self.contacts).is_file():
+            return ""
+        return hashlib.blake2b(Path(self.contacts).read_bytes(), digest_size=16).hexdigest()
 
 
 class Replay:

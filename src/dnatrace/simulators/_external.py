@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from dnatrace.simulators.base import CourseState, checked_mask
 
 
-class ForeignPeople:
+class ExternalPeople:
     """People of a simulator that nobody here wrote: last states read, infections noticed."""
 
     def __init__(self, states: NDArray[np.uint8]) -> None:

@@ -1,6 +1,6 @@
 """Neighbouring windows played out with a real method: what audits and attacks sample from.
 
-Many copies of one small scene run side by side in one population: attackers who meet a victim, and
+Many copies of one encounter run side by side in one population: attackers who meet a victim, and
 perhaps others, on given days. The copies share nothing, so one call of `Method.release` makes as
 many independent draws as there are copies.
 """
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.methods.base import DayFacts, Method
+from dnatrace.methods.base import Method, PublicFacts, SecretFacts
 from dnatrace.privacy.accounting import Event, GaussianEvent, PublicEvent
 from dnatrace.records import NOT_TESTED, ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
-_COPIES = 32_768  # scenes in one population
+_COPIES = 32_768  # encounters in one population
 _WINDOW_DAYS = 14
-_MET_OFTEN = 15  # contacts with the other person of a crowded scene, a day
+_MET_OFTEN = 15  # contacts with the other person of a crowded encounter, per day
 
 
 class OwnTests(StrEnum):
@@ -45,8 +45,8 @@ class OwnTests(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """One attack: who meets whom, what is said, what is seen.
+class Encounter:
+    """One attack in two neighbouring worlds: who meets whom, what is said, what is seen.
 
     Days count from 0; the first release is at the end of day `window_days` - 1.
 
@@ -57,7 +57,7 @@ class Scene:
             also tested positive, which is the message of `traditional`.
         later_message: the same re-estimated, in all releases but the first; None for no change.
         others: other people whom each attacker meets on every day, and who say 0.
-        meetings: contacts with each of the others, a day.
+        meetings: contacts with each of the others, per day.
         attackers: people who meet the same victim.
         releases: consecutive days on which the attackers look at their scores.
         window_days: length of the window.
@@ -90,42 +90,42 @@ class Scene:
         return self.window_days + self.releases - 1
 
 
-def audit_scenes(
+def audit_encounters(
     own_tests: OwnTests, *, releases: int = 1, by_contacts: bool = False, **settings: Any
-) -> tuple[Scene, ...]:
-    """Return the scenes of an audit: the victim was met two days ago, or yesterday.
+) -> tuple[Encounter, ...]:
+    """Return the encounters of an audit: the victim was met two days ago, or yesterday.
 
     The first is where own tests weigh messages most; the second is where a release that leaves out
-    messages from before a test still listens. `settings` are fields of `Scene`.
+    messages from before a test still listens. `settings` are fields of `Encounter`.
     With `by_contacts`, for sensitivities that depend on the number of contacts, there are three
-    more: both again with 15 other contacts a day, where the part that shrinks with their number no
-    longer hides what the rest can do, and the victim met on the day of the release alone, where
+    more: both again with 15 other contacts per day, where the part that shrinks with their number
+    no longer hides what the rest can do, and the victim met on the day of the release alone, where
     only that part listens. The 15 are with one person, which is as good and costs less.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     outcomes = own_tests.outcomes(n_days) + (NOT_TESTED,) * (releases - 1)
 
-    def met(age: int, **more: Any) -> Scene:
+    def met(age: int, **more: Any) -> Encounter:
         about = settings | more
-        return Scene(own_tests=outcomes, met_on=(n_days - 1 - age,), releases=releases, **about)
+        return Encounter(own_tests=outcomes, met_on=(n_days - 1 - age,), releases=releases, **about)
 
-    scenes: tuple[Scene, ...] = (met(2), met(1))
+    encounters: tuple[Encounter, ...] = (met(2), met(1))
     if by_contacts:
         crowd = {"others": 1, "meetings": _MET_OFTEN}
-        scenes += (met(2, **crowd), met(1, **crowd), met(0))
-    return scenes
+        encounters += (met(2, **crowd), met(1, **crowd), met(0))
+    return encounters
 
 
-def attack_scene(*, co_attackers: int = 1, days: int = 1, **settings: Any) -> Scene:
-    """Return the scene of the paper's adversary, who meets only the victim.
+def attack_encounter(*, co_attackers: int = 1, days: int = 1, **settings: Any) -> Encounter:
+    """Return the encounter of the paper's adversary, who meets only the victim.
 
-    They meet on the last `days` days that already show in P(I). `settings` are fields of `Scene`.
+    They meet on the last `days` days that already show in P(I); `settings` as for audits.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     require_at_least("days", days, 1)
     if days > n_days - 2:
         raise InputError(f"a window of {n_days} days shows at most {n_days - 2} days of contacts")
-    return Scene(
+    return Encounter(
         own_tests=OwnTests.NONE.outcomes(n_days),
         met_on=tuple(range(n_days - 2 - days, n_days - 2)),
         attackers=co_attackers,
@@ -134,109 +134,115 @@ def attack_scene(*, co_attackers: int = 1, days: int = 1, **settings: Any) -> Sc
 
 
 @dataclass(slots=True)
-class Rehearsal:
-    """A sampler of releases: call it with a world (0 healthy, 1 infectious) and a number of draws.
+class AdversaryGame:
+    """Samples what attackers see in a world: 0, the victim is healthy, or 1, infectious.
 
     Every call uses seeds that no earlier call used.
 
     Attributes:
-        scene: what is played.
+        encounter: what is played.
         method: makes the method from a seed for its noise.
         next_seed: of the next population.
         events: what the releases of the last population cost.
     """
 
-    scene: Scene
+    encounter: Encounter
     method: Callable[[int], Method]
     next_seed: int = 0
     events: tuple[Event, ...] = ()
 
     def __call__(self, world: int, draws: int) -> NDArray[np.float64]:
-        """Return the scores that the attackers of each scene see, [draws, attackers × releases]."""
+        """Return the scores that attackers see, [draws, attackers × releases]."""
         batches = []
         for start in range(0, draws, _COPIES):
             copies = min(_COPIES, draws - start)
-            scores, self.events = _play(self.scene, self.method(self.next_seed), world, copies)
+            method = self.method(self.next_seed)
+            scores, self.events = _release_in(self.encounter, method, world, copies)
             batches.append(scores)
             self.next_seed += 1
         return np.concatenate(batches)
 
     def pooled_mu(self) -> float:
-        """Return μ of everything the attackers of a scene see; infinite when it is not proved.
+        """Return μ of everything the attackers of a encounter see; infinite when it is not proved.
 
         Guarantee: all messages of the victim may change at once. Under one draw of noise for all
         days their effects add up, otherwise their squares do; attackers with noise of their own
         multiply μ² by their number.
         """
         self(0, 1)
-        return math.sqrt(sum(_event_square(event, self.scene) for event in self.events))
+        return math.sqrt(sum(_event_square(event, self.encounter) for event in self.events))
 
 
-def _event_square(event: Event, scene: Scene) -> float:
-    """Return the squared μ of one release to all attackers of a scene."""
+def _event_square(event: Event, encounter: Encounter) -> float:
+    """Return the squared μ of one release to all attackers of a encounter."""
     if isinstance(event, PublicEvent):
         return 0.0
     if not isinstance(event, GaussianEvent):
         return math.inf
     shares = event.lifetime.shares
     reached = [
-        shares[event.day - met] for met in scene.met_on if 0 <= event.day - met < len(shares)
+        shares[event.day - met] for met in encounter.met_on if 0 <= event.day - met < len(shares)
     ]
     together = sum(reached) ** 2 if event.lifetime.joint else sum(s * s for s in reached)
-    return event.mu**2 * together * (1 if event.same_for_all else scene.attackers)
+    return event.mu**2 * together * (1 if event.same_for_all else encounter.attackers)
 
 
-def _play(
-    scene: Scene, method: Method, world: int, copies: int
+def _release_in(
+    encounter: Encounter, method: Method, world: int, copies: int
 ) -> tuple[NDArray[np.float64], tuple[Event, ...]]:
     """Return the scores that the attackers see, [copies, attackers × releases], and the events."""
-    n_attackers = scene.attackers * copies
-    n_people = n_attackers + copies * (1 + scene.others)
-    window = ContactWindow(n_people=n_people, n_days=scene.window_days)
+    n_attackers = encounter.attackers * copies
+    n_people = n_attackers + copies * (1 + encounter.others)
+    window = ContactWindow(n_people=n_people, n_days=encounter.window_days)
     state = method.start(n_people)
     seen, events = [], []
-    for day in range(scene.n_days):
-        window.push(_contacts(scene, copies, day in scene.met_on))
-        if day >= scene.window_days - 1:
-            released, state = method.release(_facts(scene, window, world, copies, day), state)
-            seen.append(released.scores[:n_attackers].reshape(copies, scene.attackers))
+    for day in range(encounter.n_days):
+        window.push(_contacts(encounter, copies, day in encounter.met_on))
+        if day >= encounter.window_days - 1:
+            facts = _facts(encounter, window, world, copies, day)
+            released, state = method.release(*facts, state)
+            seen.append(released.scores[:n_attackers].reshape(copies, encounter.attackers))
             events.append(released.event)
     return np.concatenate(seen, axis=1), tuple(events)
 
 
-def _contacts(scene: Scene, copies: int, met: bool) -> DayContacts:
-    """Return one day: attackers hear the victim of their scene (if met) and the others."""
-    n_attackers = scene.attackers * copies
-    heard = scene.others * scene.meetings + met
-    scenes = np.repeat(np.arange(copies, dtype=np.int32), scene.attackers)
-    victims = n_attackers + scenes
-    others = n_attackers + copies + scenes[:, None] * scene.others + np.arange(scene.others)
-    others = np.repeat(others, scene.meetings, axis=1)
+def _contacts(encounter: Encounter, copies: int, met: bool) -> DayContacts:
+    """Return one day: attackers hear the victim of their encounter (if met) and the others."""
+    n_attackers = encounter.attackers * copies
+    heard = encounter.others * encounter.meetings + met
+    copy_of = np.repeat(np.arange(copies, dtype=np.int32), encounter.attackers)
+    victims = n_attackers + copy_of
+    others = n_attackers + copies + copy_of[:, None] * encounter.others
+    others = others + np.arange(encounter.others)
+    others = np.repeat(others, encounter.meetings, axis=1)
     senders = np.column_stack([victims, others]) if met else others
-    per_person = np.zeros(n_attackers + copies * (1 + scene.others), dtype=np.int32)
+    per_person = np.zeros(n_attackers + copies * (1 + encounter.others), dtype=np.int32)
     per_person[:n_attackers] = heard
     offsets = np.concatenate([[0], np.cumsum(per_person)])
     return DayContacts(offsets=offsets.astype(np.int32), senders=senders.ravel().astype(np.int32))
 
 
-def _facts(scene: Scene, window: ContactWindow, world: int, copies: int, day: int) -> DayFacts:
-    n_attackers = scene.attackers * copies
+def _facts(
+    encounter: Encounter, window: ContactWindow, world: int, copies: int, day: int
+) -> tuple[PublicFacts, SecretFacts]:
+    n_attackers = encounter.attackers * copies
     shape = (len(window), window.n_people)
     messages = np.zeros(shape, dtype=np.float32)
-    said = scene.message
-    if scene.later_message is not None and day >= scene.window_days:
-        said = scene.later_message
+    said = encounter.message
+    if encounter.later_message is not None and day >= encounter.window_days:
+        said = encounter.later_message
     messages[:, n_attackers : n_attackers + copies] = said * world
     outcomes = np.full(shape, NOT_TESTED, dtype=np.int8)
-    own = scene.own_tests[window.first_day : day + 1]
+    own = encounter.own_tests[window.first_day : day + 1]
     outcomes[:, :n_attackers] = np.array(own, dtype=np.int8)[:, None]
     if world:  # what `traditional` hears of the victim
         outcomes[:, n_attackers : n_attackers + copies] = 1
-    return DayFacts(
+    public = PublicFacts(
         day=day,
-        window=window,
+        first_day=window.first_day,
+        counts=window.counts,
         outcomes=outcomes,
-        messages=messages,
-        parameters=scene.parameters,
-        test_errors=scene.test_errors,
+        parameters=encounter.parameters,
+        test_errors=encounter.test_errors,
     )
+    return public, SecretFacts(window=window, messages=messages)

@@ -1,0 +1,61 @@
+"""What phones hear from each other on a day: the seam between contacts and inference.
+
+A deployment runs this part encrypted, in an enclave or on servers. Whatever does it gets the
+contacts and the tests of the window and gives each phone what it received.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.records import ContactWindow
+from dnatrace.seir import SeirParameters, TestErrors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Received:
+    """What an exchange gives, arrays [days, people] aligned with the window.
+
+    Attributes:
+        exposures: those behind everybody's last update, float32.
+        messages: P(I) of every sender after the last round, unclipped, float32; None if not asked.
+    """
+
+    exposures: NDArray[np.float32]
+    messages: NDArray[np.float32] | None
+
+
+class Exchange(Protocol):
+    """Messages over the contacts of a window."""
+
+    def receive(
+        self, window: ContactWindow, outcomes: NDArray[np.int8], *, with_messages: bool
+    ) -> Received:
+        """Return what everybody received, given own tests, int8 [days, people]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourRounds:
+    """Rounds of Factorised Neighbours in an enclave.
+
+    Attributes:
+        parameters: of the statistical model.
+        test_errors: how often tests err.
+        rounds: updates of everybody per day.
+    """
+
+    parameters: SeirParameters
+    test_errors: TestErrors
+    rounds: int = fn.DEFAULT_ROUNDS
+
+    def receive(
+        self, window: ContactWindow, outcomes: NDArray[np.int8], *, with_messages: bool
+    ) -> Received:
+        """Run the rounds from zero messages."""
+        model: dict[str, Any] = {"parameters": self.parameters, "test_errors": self.test_errors}
+        exposures = fn.message_rounds(window, outcomes, rounds=self.rounds, **model)
+        messages = fn.infected(exposures, outcomes, **model) if with_messages else None
+        return Received(exposures=exposures, messages=messages)

@@ -1,0 +1,202 @@
+"""Three kinds of methods, told apart by what they may look at.
+
+- A `PublicMethod` never sees a secret; its scores are published as public.
+- An `OpenMethod` sees everything and promises nothing; its scores are on record as unprotected.
+- A `PrivateMethod` sees secrets in `query` alone, which says what is to be noised. What comes after
+  the noise (`settle`, `decode`) gets noisy values and public facts, and nothing else: secrets are
+  not among its arguments, and those that were lent to `query` have been closed.
+
+Methods of all kinds are built from their settings; only this module and the loop publish scores.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.methods.base import Needs, PublicFacts, SecretFacts, Setup
+from dnatrace.privacy import mechanisms
+from dnatrace.privacy.accounting import Event
+from dnatrace.privacy.mechanisms import GaussianMechanism
+from dnatrace.privacy.release import Bounded, Protected, Released
+from dnatrace.records import DayContacts
+
+Floats = NDArray[np.float64]
+
+
+class PublicMethod(ABC):
+    """Scores from public facts alone.
+
+    Guarantee: ε = 0 with respect to messages, because none can be looked at.
+    """
+
+    __slots__ = ()
+
+    @property
+    def needs(self) -> Needs:
+        """Nothing beyond public facts."""
+        return Needs.NOTHING
+
+    def start(self, n_people: int) -> Any:
+        """Return no state."""
+        del n_people
+
+    @abstractmethod
+    def scores(self, public: PublicFacts, state: Any) -> tuple[NDArray[Any], Any]:
+        """Return one score per person, and the next state."""
+
+    @final
+    def release(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Released, Any]:
+        """Publish the scores."""
+        del secret
+        scores, state = self.scores(public, state)
+        return mechanisms.publish_public(scores, day=public.day), state
+
+
+class OpenMethod(ABC):
+    """Scores that show secrets as they are: no privacy, on purpose and on record."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def needs(self) -> Needs:
+        """What the loop must compute."""
+
+    def start(self, n_people: int) -> Any:
+        """Return no state."""
+        del n_people
+
+    @abstractmethod
+    def scores(
+        self, public: PublicFacts, secret: SecretFacts, state: Any
+    ) -> tuple[NDArray[Any], Any]:
+        """Return one score per person, and the next state."""
+
+    @final
+    def release(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Released, Any]:
+        """Publish the scores as unprotected."""
+        scores, state = self.scores(public, secret, state)
+        return mechanisms.publish_unprotected(scores, day=public.day), state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Query:
+    """What a private method wants noised today.
+
+    Attributes:
+        mechanism: the noise.
+        statistic: what gets it, [people] or one row per value kept; None for nothing today.
+        memory: what tomorrow's `query` is given; may be secret, nobody else sees it.
+        keep: how many of the newest noisy values of earlier days are read again.
+        contacts: over which noisy values are delivered, one day per row, by `settle`; who met whom
+            is not protected, what they said is.
+        spent: largest μ that a contact has spent, when a filter follows it.
+        unproven: in place of the mechanism's event, for a sensitivity that does not hold.
+    """
+
+    mechanism: GaussianMechanism
+    statistic: Bounded | None
+    memory: Any = None
+    keep: int = 0
+    contacts: Sequence[DayContacts] = ()
+    spent: float | None = None
+    unproven: Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Memory:
+    """What a private method keeps from day to day.
+
+    Attributes:
+        public: what `remember` returned.
+        secret: `Query.memory` of the day before.
+        history: noisy values, the newest last.
+    """
+
+    public: Any = None
+    secret: Any = None
+    history: tuple[Protected, ...] = ()
+
+
+class PrivateMethod(ABC):
+    """Noise on a statistic of known sensitivity, then anything at all.
+
+    A day: `prepare` from public facts, `query` with secrets, noise, `settle`, `decode`. Attributes
+    of subclasses are their settings and
+
+    Attributes:
+        setup: target, window and noise.
+    """
+
+    __slots__ = ()
+    setup: Setup
+
+    @property
+    def needs(self) -> Needs:
+        """Messages of the last round."""
+        return Needs.MESSAGES
+
+    def prepare(self, public: PublicFacts, remembered: Any) -> Any:
+        """Return what both `query` and `decode` use, from public facts alone."""
+        del public, remembered
+
+    def remember(self, prepared: Any) -> Any:
+        """Return what tomorrow's `prepare` is given."""
+        del prepared
+
+    @abstractmethod
+    def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
+        """Return what is to be noised; the only place where secrets are seen."""
+
+    def settle(
+        self, noisy: Floats, past: Sequence[Floats], contacts: Sequence[DayContacts], public: Any
+    ) -> Floats:
+        """Return the rows of today's noisy values as they are kept."""
+        del past, contacts, public
+        return noisy
+
+    @abstractmethod
+    def decode(self, noisy: Floats, prepared: Any, public: PublicFacts) -> Floats:
+        """Return one score per person from noisy values [rows, people], the newest row last."""
+
+    @final
+    def start(self, n_people: int) -> Memory:
+        """Return an empty memory."""
+        return Memory()
+
+    @final
+    def release(
+        self, public: PublicFacts, secret: SecretFacts, state: Memory
+    ) -> tuple[Released, Memory]:
+        """Noise what `query` asks for and publish what `decode` makes of it."""
+        prepared = self.prepare(public, state.public)
+        lent = secret.lend()
+        query = self.query(prepared, public, lent, state.secret)
+        lent.close()
+        past = state.history[-query.keep :] if query.keep else ()
+        history = (*past, *self._protect(query, past, public))
+        released = mechanisms.publish_processed(
+            history,
+            lambda noisy: self.decode(noisy, prepared, public),
+            day=public.day,
+            noise=self.setup.noise,
+            unproven=query.unproven,
+        )
+        remembered = self.remember(prepared)
+        return released, Memory(public=remembered, secret=query.memory, history=history)
+
+    def _protect(
+        self, query: Query, past: Sequence[Protected], public: PublicFacts
+    ) -> list[Protected]:
+        """Return the rows of today's statistic after noise."""
+        if query.statistic is None:
+            return []
+        noisy = query.mechanism.protect(query.statistic, day=public.day, spent=query.spent)
+        before = [row.values for row in past]
+        return noisy.processed(
+            lambda rows: self.settle(np.atleast_2d(rows), before, query.contacts, public)
+        ).rows()

@@ -1,0 +1,150 @@
+"""Methods, simulators and policies by name: those of this package and those of others.
+
+A plug-in is one settings class: its fields are its section of the configuration, and it builds what
+it stands for. A package of somebody else registers one by an entry point in the group
+`dnatrace.methods`, `dnatrace.simulators` or `dnatrace.policies`; docs/plugins.md shows how.
+"""
+
+import difflib
+import importlib.metadata
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
+
+from pydantic import BaseModel, Field
+
+from dnatrace.errors import InputError
+from dnatrace.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+class Plugin(Settings):
+    """What a method, a simulator or a policy says about itself."""
+
+    noun: ClassVar[str] = "plug-in"
+    name: str
+
+    @classmethod
+    def title(cls) -> str:
+        """Return the name that configurations call it by."""
+        return str(cls.model_fields["name"].default)
+
+    @classmethod
+    def availability(cls) -> tuple[bool, str]:
+        """Return whether it is usable here, and what it is or what is missing."""
+        return True, "built in"
+
+    def fingerprint(self) -> str:
+        """Return the digest of what it ships or reads, so that other content is another run."""
+        return ""
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+class Catalogue(Generic[P]):
+    """Plug-ins of one kind.
+
+    Args:
+        kind: the class they all extend.
+        group: of entry points.
+        built_in: those of this package, in the order in which they are listed.
+        own: keys that mean something to one plug-in alone. Any other key that one of them knows may
+            be given whichever is chosen; it has no effect where it is not known.
+    """
+
+    def __init__(
+        self, kind: type[P], group: str, built_in: tuple[type[P], ...], own: tuple[str, ...] = ()
+    ) -> None:
+        self._kind, self._own = kind, own
+        self._plugins = {plugin.title(): plugin for plugin in built_in}
+        for point in importlib.metadata.entry_points(group=group):
+            self._add(point)
+
+    def _add(self, point: importlib.metadata.EntryPoint) -> None:
+        try:
+            plugin = point.load()
+            if not issubclass(plugin, self._kind):
+                raise TypeError(f"it is no {self._kind.__name__}")
+            if plugin.title() in self._plugins:
+                raise ValueError(f"the name '{plugin.title()}' is taken")
+        except Exception as error:  # whatever others wrote must not keep ours from working
+            noun = self._kind.noun
+            _LOG.warning("%s '%s' of another package left out: %s", noun, point.name, error)
+            return
+        self._plugins[plugin.title()] = plugin
+
+    def __iter__(self) -> Iterator[type[P]]:
+        return iter(self._plugins.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._plugins
+
+    def __getitem__(self, name: str) -> type[P]:
+        if name not in self._plugins:
+            raise InputError(
+                f"{self._kind.noun} '{name}' does not exist; there are {', '.join(self.names)}"
+            )
+        return self._plugins[name]
+
+    @property
+    def names(self) -> list[str]:
+        """Return all names in the order of the catalogue."""
+        return list(self._plugins)
+
+    @property
+    def choice(self) -> Any:
+        """The type of a configuration's section: one of the plug-ins, told apart by `name`."""
+        kinds: Any = tuple(self._plugins.values())
+        union = Union.__getitem__(kinds)  # of kinds that are not known beforehand
+        return Annotated[union, Field(discriminator="name")] if len(kinds) > 1 else union
+
+    def fitted(self, given: Any, default: str) -> Any:
+        """Return the values of a section as the plug-in it names takes them.
+
+        A bare name stands for a section. A table under the name of a plug-in holds for it alone.
+        """
+        if isinstance(given, BaseModel):
+            return given
+        values = {"name": given} if isinstance(given, str) else given
+        if not isinstance(values, Mapping):
+            return values
+        name = values.get("name", default)
+        chosen = self[str(name)]
+        flat = self.flattened(values, str(name)).items()
+        return {key: value for key, value in flat if self._counts(chosen, key, value)}
+
+    def flattened(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """Return a section for the named plug-in, with the table of its own laid over the rest."""
+        tables = {k: v for k, v in values.items() if k in self and isinstance(v, Mapping)}
+        flat = {k: v for k, v in values.items() if k not in tables}
+        return flat | {"name": name} | dict(tables.get(name, {}))
+
+    def _counts(self, chosen: type[P], key: str, value: Any) -> bool:
+        """Whether the chosen plug-in is to read a key; raise for one that nobody understands."""
+        if knows(chosen, key):
+            return value is not None or _may_be_absent(chosen, key)
+        noun = self._kind.noun
+        known = sorted({name for plugin in self for name in plugin.names_in_files()})
+        if not any(knows(plugin, key) for plugin in self):
+            close = difflib.get_close_matches(key, known, n=1)
+            guess = f"; did you mean '{noun}.{close[0]}'?" if close else ""
+            raise InputError(f"unknown key '{noun}.{key}'{guess}")
+        if key in self._own and value is not None:
+            raise InputError(f"{noun}.{key}: {noun} '{chosen.title()}' has none, not {value!r}")
+        return False
+
+    def ignores(self, name: str, key: str) -> bool:
+        """Whether some plug-in knows a key and the named one does not."""
+        return not knows(self[name], key) and any(knows(plugin, key) for plugin in self)
+
+
+def knows(plugin: type[Plugin], key: str) -> bool:
+    """Whether a key, under its full name or its short one, is a field of a plug-in."""
+    return key in plugin.model_fields or key in plugin.names_in_files()
+
+
+def _may_be_absent(plugin: type[Plugin], key: str) -> bool:
+    name = plugin.names_in_files().get(key, key)
+    return plugin.model_fields[name].default is None

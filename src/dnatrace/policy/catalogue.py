@@ -1,0 +1,11 @@
+"""The policies by name. A new one is a file beside this one and a line here."""
+
+from dnatrace.plugins import Catalogue
+from dnatrace.policy.base import PolicySettings
+from dnatrace.policy.highest_scores import HighestScoresSettings
+
+POLICIES: Catalogue[PolicySettings] = Catalogue(
+    PolicySettings,  # type: ignore[type-abstract]
+    "dnatrace.policies",
+    (HighestScoresSettings,),
+)

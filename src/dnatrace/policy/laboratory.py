@@ -1,0 +1,118 @@
+"""The laboratory: capacity, delays and errors of tests."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.policy.base import Ids
+from dnatrace.records import TestLog
+from dnatrace.rng import Stream
+from dnatrace.seir import State, TestErrors
+from dnatrace.settings import Days, Share, setting
+from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
+
+
+class TestRules(TestErrors):
+    """How tests are given; a person is truly positive in E or I."""
+
+    capacity: Share = setting(
+        0.08, "share of the population tested per day", source="DNA paper, 8 % of people per day"
+    )
+    order_delay: Days = setting(0, "days from being chosen to being tested")
+    result_delay: Days = setting(0, "days from the test to its result")
+
+    @property
+    def errors(self) -> TestErrors:
+        """How often a test errs, alone."""
+        return TestErrors(
+            false_positive_rate=self.false_positive_rate,
+            false_negative_rate=self.false_negative_rate,
+        )
+
+    def most_tests(self, n_people: int) -> int:
+        """Return how many people can be tested per day: the share, rounded down."""
+        return int(self.capacity * n_people + 1e-9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample:
+    """Tests taken on a day: who, and their results, which may not be known yet."""
+
+    day: int
+    people: Ids
+    results: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Queue:
+    """What the laboratory has before it.
+
+    Attributes:
+        orders: people chosen and not yet tested, by day, the oldest first.
+        samples: tests whose results are not known yet, the oldest first.
+        waiting: who is in one of the two, bool [people].
+    """
+
+    orders: tuple[Ids, ...]
+    samples: tuple[Sample, ...]
+    waiting: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laboratory:
+    """Takes orders, tests people when their order is due, and tells results when they are."""
+
+    rules: TestRules
+    seed: int
+
+    def start(self, n_people: int) -> Queue:
+        """Return an empty queue."""
+        return Queue(orders=(), samples=(), waiting=np.zeros(n_people, dtype=np.bool_))
+
+    def take(
+        self,
+        queue: Queue,
+        chosen: Ids,
+        *,
+        states: NDArray[np.uint8],
+        isolated: NDArray[np.bool_],
+        day: int,
+    ) -> tuple[Sample, Queue]:
+        """Order tests of `chosen`, and test those who are due, unless they died or isolate."""
+        waiting, orders = queue.waiting.copy(), (*queue.orders, chosen)
+        waiting[chosen] = True
+        people = np.empty(0, dtype=np.int64)
+        if len(orders) > self.rules.order_delay:
+            due, *rest = orders
+            orders = tuple(rest)
+            possible = ~isolated[due] & (states[due] != CourseState.DEATH)
+            waiting[due[~possible]] = False
+            people = due[possible]
+        sample = Sample(day=day, people=people, results=self._results(people, states, day))
+        return sample, Queue(orders=orders, samples=(*queue.samples, sample), waiting=waiting)
+
+    def _results(self, people: Ids, states: NDArray[np.uint8], day: int) -> NDArray[np.bool_]:
+        seir = SEIR_OF_COURSE[states[people]]
+        positive = (seir == State.E) | (seir == State.I)
+        stream = Stream(self.seed, "tests/results")
+        return draw_results(people, positive, day=day, errors=self.rules, stream=stream)
+
+    def tell(self, queue: Queue, log: TestLog, day: int) -> tuple[Ids, Queue]:
+        """Enter the results that are due into the log and return who is positive."""
+        if day - queue.samples[0].day < self.rules.result_delay:
+            return np.empty(0, dtype=np.int64), queue
+        sample, *rest = queue.samples
+        waiting = queue.waiting.copy()
+        waiting[sample.people] = False
+        log.record(sample.day, sample.people, sample.results)
+        told = Queue(orders=queue.orders, samples=tuple(rest), waiting=waiting)
+        return sample.people[sample.results], told
+
+
+def draw_results(
+    people: Ids, positive: NDArray[np.bool_], *, day: int, errors: TestErrors, stream: Stream
+) -> NDArray[np.bool_]:
+    """Return the results of tests of people who are truly positive or not: bool [people tested]."""
+    rate = np.where(positive, 1.0 - errors.false_negative_rate, errors.false_positive_rate)
+    return stream.uniform(people, day) < rate

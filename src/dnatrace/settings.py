@@ -1,0 +1,96 @@
+"""How a setting is declared: its bounds, what it means, and where its default comes from.
+
+Every section of a configuration is a small model of such fields. The documentation, the JSON Schema
+and the report's table of parameters are generated from them.
+"""
+
+import difflib
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dnatrace.errors import InputError
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
+Days = Annotated[int, Field(ge=0, le=100_000, strict=True)]
+
+
+def setting(default: Any, meaning: str, *, source: str = "", called: str | None = None) -> Any:
+    """Declare a field of `Settings`.
+
+    Args:
+        default: its value when nothing is said.
+        meaning: one line for people.
+        source: where the default comes from.
+        called: its name in files, when formulas and code use a shorter one; both are understood.
+    """
+    more: Any = {"source": source} if source else None
+    return Field(default, description=meaning, alias=called, json_schema_extra=more)
+
+
+class Settings(BaseModel):
+    """A section of a configuration: immutable, checked on construction, no unknown keys."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True
+    )
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise _explained(error, type(self)) from None
+
+    @classmethod
+    def names_in_files(cls) -> dict[str, str]:
+        """Return the names of the fields by the names they have in files."""
+        return {field.alias or name: name for name, field in cls.model_fields.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values under the names they have in files."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+class _SettingError(InputError):
+    """What is wrong with a section, for the section around it."""
+
+    def __init__(self, path: tuple[str, ...], problem: str, guess: str | None = None) -> None:
+        self.path, self.problem, self.guess = path, problem, guess
+        super().__init__(self.sentence())
+
+    def sentence(self) -> str:
+        key = ".".join(self.path)
+        if self.problem != "unknown":
+            return f"{key}: {self.problem}" if key else self.problem
+        if self.guess is None:
+            return f"unknown key '{key}'"
+        return f"unknown key '{key}'; did you mean '{'.'.join((*self.path[:-1], self.guess))}'?"
+
+    def within(self, section: tuple[str, ...]) -> "_SettingError":
+        return _SettingError((*section, *self.path), self.problem, self.guess)
+
+
+def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
+    """Return one line for the first thing that is wrong."""
+    first = error.errors()[0]
+    path = tuple(
+        str(key)
+        for key in first["loc"]
+        if not str(key).startswith(("float", "int", "list", "const", "tagged-union"))
+    )
+    inner = first.get("ctx", {}).get("error")
+    if isinstance(inner, _SettingError):
+        return inner.within(_without_tag(path))
+    if first["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(path[-1], model.names_in_files(), n=1)
+        return _SettingError(path, "unknown", close[0] if close else None)
+    message = first["msg"].removeprefix("Value error, ")
+    if isinstance(inner, ValueError):
+        return _SettingError(path, message)
+    return _SettingError(path, f"{message[0].lower()}{message[1:]}, not {first['input']!r}")
+
+
+def _without_tag(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a path without the name of the plug-in that stands behind its section."""
+    return path[:1]
