@@ -149,7 +149,7 @@ def test_the_terminal_says_what_the_page_says(one_run, capsys, monkeypatch):
     result = run(config_of("dpfn-s, ε 1", SEEDS[0]))
     presentation.show_run(result)
     printed = " ".join(capsys.readouterr().out.split())
-    for quantity in (SUMMARY[key] for key in RESULTS):
+    for quantity in RESULTS:
         number = shown(quantity.in_unit(result.summary[quantity.key], 300))
         assert f"{quantity.label} │ {number} {quantity.unit}".rstrip() in printed
         assert f'<th scope="col">{quantity.name}</th>' in text

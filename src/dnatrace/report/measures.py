@@ -89,10 +89,6 @@ def described(quantities: Iterable[Quantity]) -> list[dict[str, str]]:
     return [{"key": q.key, "label": q.label, "unit": q.unit, "name": q.name} for q in quantities]
 
 
-def _of_summary(keys: Iterable[str]) -> list[dict[str, str]]:
-    return described(SUMMARY[key] for key in keys)
-
-
 def _series(group: Group) -> dict[str, Any]:
     return {"label": group.label, "method": group.method, "plain": group.plain}
 
@@ -100,13 +96,13 @@ def _series(group: Group) -> dict[str, Any]:
 def results(groups: Sequence[Group]) -> dict[str, Any]:
     """Return one row per group with all numbers of the summary."""
     return {
-        "quantities": _of_summary(RESULTS),
-        "burdens": _of_summary(BURDENS),
-        "outcomes": _of_summary(OUTCOMES),
+        "quantities": described(RESULTS),
+        "burdens": described(BURDENS),
+        "outcomes": described(OUTCOMES),
         "rows": [
             _series(group)
             | {"seeds": len(group.runs)}
-            | {"values": {key: _numbers(group.values(SUMMARY[key])) for key in RESULTS}}
+            | {"values": {q.key: _numbers(group.values(q)) for q in RESULTS}}
             for group in groups
         ],
     }
@@ -178,7 +174,7 @@ def privacy_against_outcome(
                 "label": group.label,
                 "sound": group.privacy.get("sound") is True,
                 "epsilons": {q.key: group.privacy[q.key] if private else None for q in EPSILONS},
-                "values": {key: row["values"][key] for key in OUTCOMES},
+                "values": {q.key: row["values"][q.key] for q in OUTCOMES},
             }
         )
     return {"axes": described(EPSILONS), "series": list(series.values())}

@@ -80,6 +80,7 @@ def render(groups: Sequence[Group]) -> str:
     page = _environment().get_template("report.html")
     return page.render(
         **data,
+        groups=groups,
         styles=styles,
         scripts=scripts,
         policy=_policy(styles, scripts),
@@ -231,25 +232,13 @@ def _city_facts(groups: Sequence[Group]) -> list[dict[str, str]]:
 
 
 def _provenance(groups: Sequence[Group]) -> dict[str, Any]:
-    runs = [(group.label, run) for group in groups for run in group.runs]
+    """Return how many versions of the code made the runs, and with which libraries."""
     libraries: dict[str, dict[str, None]] = {}
-    for _, run in runs:
-        found = run.provenance.get("libraries")
+    codes = set()
+    for origin in (run.provenance for group in groups for run in group.runs):
+        codes.add((str(origin.get("dnatrace")), str(origin.get("commit"))))
+        found = origin.get("libraries")
         listed = found if isinstance(found, dict) else {}
-        for name, version in {"python": run.provenance.get("python"), **listed}.items():
+        for name, version in {"python": origin.get("python"), **listed}.items():
             libraries.setdefault(str(name), {})[written(version)] = None
-    codes = {(str(r.provenance.get("dnatrace")), str(r.provenance.get("commit"))) for _, r in runs}
-    return {
-        "libraries": {name: list(versions) for name, versions in libraries.items()},
-        "codes": sorted(codes),
-        "runs": [
-            {
-                "label": label,
-                "seed": run.seed,
-                "digest": run.provenance.get("config_digest"),
-                "version": run.provenance.get("dnatrace"),
-                "commit": run.provenance.get("commit"),
-            }
-            for label, run in runs
-        ],
-    }
+    return {"codes": len(codes), "libraries": libraries}

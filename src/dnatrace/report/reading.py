@@ -1,7 +1,7 @@
 """Read stored runs back, or say in one line what is wrong with them."""
 
-import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:
-    numbers = _numbers(path, summary, ("people", *RESULTS))
+    numbers = _numbers(path, summary, ("people", *(quantity.key for quantity in RESULTS)))
     if numbers["people"] is None or numbers["people"] < 1:
         _damaged(path, "'people' is not a positive number")
     privacy = summary.get("privacy", {})
@@ -143,10 +143,8 @@ def _numbers(path: Path, values: Mapping[str, Any], keys: Iterable[str]) -> dict
 
 
 def _is_finite(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool | str) and math.isfinite(value)
-    except (TypeError, OverflowError):
-        return False
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max
 
 
 def _check_ledger(path: Path, ledger: dict[str, Any]) -> dict[str, Any]:

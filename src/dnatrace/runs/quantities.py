@@ -95,9 +95,11 @@ SUMMARY = {
         Quantity(key="auroc", label="AUROC, mean over days"),
     )
 }
-OUTCOMES = ("peak_infected", "peak_exposed_or_infected", "attack_rate", "deaths")
-BURDENS = ("isolation_person_days", "isolation_person_days_uninfected", "tests_used")
-RESULTS = (*OUTCOMES, *BURDENS, "isolation_precision", "auroc")
+_OUTCOMES = ("peak_infected", "peak_exposed_or_infected", "attack_rate", "deaths")
+_BURDENS = ("isolation_person_days", "isolation_person_days_uninfected", "tests_used")
+OUTCOMES = tuple(SUMMARY[key] for key in _OUTCOMES)
+BURDENS = tuple(SUMMARY[key] for key in _BURDENS)
+RESULTS = (*OUTCOMES, *BURDENS, SUMMARY["isolation_precision"], SUMMARY["auroc"])
 
 DAILY = (
     _daily("infected", "Infected (I)"),

@@ -37,13 +37,10 @@ function chosen(figure, name, list) {
   return list.find((entry) => entry.key === figure.querySelector(`[name=${name}]`).value);
 }
 
-function scaleOf(figure) {
-  return figure.querySelector("[name=log]").checked ? "log" : "linear";
-}
-
-/** The vertical axis of a quantity; shares end at their whole. */
-function upright(quantity, kind) {
+/** The vertical axis of a quantity, as is chosen above a figure; shares end at their whole. */
+function upright(figure, quantity) {
   const whole = { "%": 100, "‰ of people": 1000 };
+  const kind = figure.querySelector("[name=log]")?.checked ? "log" : "linear";
   return { label: quantity.name, kind, most: whole[quantity.unit] };
 }
 
@@ -72,7 +69,7 @@ function curves(figure) {
       summary: heights(drawn, (p) => `on day ${p.x}`),
       table: quantity.key,
       x: { label: "day", kind: "linear" },
-      y: upright(quantity, scaleOf(figure)),
+      y: upright(figure, quantity),
       series: drawn,
       together: true,
     };
@@ -102,7 +99,7 @@ function epsilon(figure) {
       summary: epsilonSummary(drawn),
       remark: unbounded.length ? `No bound on this ε: ${unbounded.map((s) => s.label).join("; ")}.` : "",
       x: { label: `${axis.label} (logarithmic)`, kind: "log" },
-      y: upright(quantity, scaleOf(figure)),
+      y: upright(figure, quantity),
       series: drawn.filter((s) => s.points.length),
     };
   });
@@ -139,7 +136,7 @@ function pareto(figure) {
       title: `${quantity.label} against ${burden.label.toLowerCase()}`,
       summary: drawn.flatMap((s) => s.points).map((p) => `${p.title}: ${p.text.join(", ")}`).join("; "),
       x: { label: burden.name, kind: "linear" },
-      y: upright(quantity, scaleOf(figure)),
+      y: upright(figure, quantity),
       series: drawn,
       front: true,
     };
@@ -169,7 +166,7 @@ function burden(figure) {
       summary: heights(drawn, (p) => `at ${kind.key} ${kind.classes[p.x]}`),
       table,
       x: { label: kind.key, kind: "classes", names: kind.classes },
-      y: upright(quantity, "linear"),
+      y: upright(figure, quantity),
       series: drawn,
       together: true,
     };
