@@ -17,7 +17,7 @@ from dnatrace._version import __version__
 from dnatrace.files import replacing
 from dnatrace.report import measures
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
-from dnatrace.report.parameters import described_settings
+from dnatrace.report.parameters import Setting, described_settings
 from dnatrace.report.reading import read_runs
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 
@@ -206,23 +206,18 @@ def _ledger(group: Group) -> dict[str, Any]:
 
 
 def _parameters(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return every setting: its values where it has an effect, default, meaning and source."""
-    known = described_settings()
-    rows = []
-    for key in dict.fromkeys([*known, *(key for group in groups for key in group.settings)]):
-        setting = known.get(key)
-        rows.append(
-            {
-                "key": key,
-                "values": list(
-                    dict.fromkeys(written(g.settings[key]) for g in groups if key in g.settings)
-                ),
-                "default": written(setting.default) if setting else "–",
-                "meaning": setting.meaning if setting else "",
-                "source": setting.source if setting else "",
-            }
-        )
-    return [row for row in rows if row["key"] != "seed"]
+    """Return every setting but the seed, with its values in the groups where it has an effect."""
+    known, unknown = described_settings(), Setting(meaning="", source="", default="–")
+    keys = dict.fromkeys([*known, *(key for group in groups for key in group.settings)])
+    return [
+        {
+            "key": key,
+            "setting": known.get(key, unknown),
+            "values": {written(g.settings[key]): None for g in groups if key in g.settings},
+        }
+        for key in keys
+        if key != "seed"
+    ]
 
 
 def _city_facts(groups: Sequence[Group]) -> list[dict[str, str]]:

@@ -90,7 +90,7 @@ SUMMARY = {
         _percentage("positivity", "Share of tests that are positive"),
         Quantity(key="tests_per_infection_found", label="Tests per infection found"),
         _percentage("isolation_precision", "Share of isolated days in E or I"),
-        _percentage("isolation_recall", "Share of days in E or I isolated"),
+        _percentage("isolation_recall", "Share of days in E or I spent in isolation"),
         Quantity(key="days_infection_to_isolation", label="Days from infection to isolation"),
         Quantity(key="auroc", label="AUROC, mean over days"),
     )

@@ -99,11 +99,9 @@ class Chart {
     const look = `${one.colour} ${one.shade}`;
     const group = draw("g", { "data-series": one.label });
     if (one.level) {
+      const { left: x1, right: x2 } = scales.area;
       const at = scales.y.at(one.points[0].y);
-      const { left, right } = scales.area;
-      if (inside(one.points[0])) {
-        group.append(draw("line", { class: `level ${look}`, x1: left, x2: right, y1: at, y2: at }));
-      }
+      if (inside(one.points[0])) group.append(draw("line", { class: `level ${look}`, x1, x2, y1: at, y2: at }));
       return group;
     }
     const place = (p) => [scales.x.at(p.x) + (one.shift ?? 0), scales.y.at(p.y)];
@@ -198,16 +196,22 @@ class Chart {
 
 // ---- Shapes and stops ---------------------------------------------------------------------------
 
-function linePath(points, place, inside) {
-  let path = "";
-  let pen = "M";
+/** Points in a row that are kept, as lists: a line breaks where one is missing. */
+function segments(points, keep) {
+  const found = [[]];
   for (const p of points) {
-    if (inside(p)) {
-      path += pen + place(p).map((v) => v.toFixed(1)).join(" ");
-      pen = "L";
-    } else pen = "M";
+    if (keep(p)) found.at(-1).push(p);
+    else found.push([]);
   }
-  return path;
+  return found.filter((part) => part.length);
+}
+
+function polygon(places) {
+  return `M${places.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
+}
+
+function linePath(points, place, inside) {
+  return segments(points, inside).map((part) => polygon(part.map(place))).join("");
 }
 
 /** The height of an end of an interval, cut at the edges of the chart. */
@@ -216,30 +220,18 @@ function within(value, y, area) {
 }
 
 function bandPath(points, { x, y, area }, inside) {
-  let path = "";
-  let run = [];
-  const close = () => {
-    const edge = (p, v) => `${x.at(p.x).toFixed(1)} ${within(v, y, area).toFixed(1)}`;
-    const there = run.map((p) => edge(p, p.high));
-    const back = run.reverse().map((p) => edge(p, p.low));
-    if (there.length > 1) path += `M${[...there, ...back].join("L")}Z`;
-    run = [];
-  };
-  for (const p of points) {
-    if (inside(p) && p.high !== null) run.push(p);
-    else close();
-  }
-  close();
-  return path;
+  const edge = (part, end) => part.map((p) => [x.at(p.x), within(p[end], y, area)]);
+  return segments(points, (p) => inside(p) && p.high !== null)
+    .filter((part) => part.length > 1)
+    .map((part) => `${polygon([...edge(part, "high"), ...edge(part, "low").reverse()])}Z`)
+    .join("");
 }
 
 function bars(p, x, y, scales, look) {
   const found = [];
   const bar = (x1, y1, x2, y2) => found.push(draw("line", { class: `bar ${look}`, x1, y1, x2, y2 }));
   if (p.high !== null) bar(x, within(p.low, scales.y, scales.area), x, within(p.high, scales.y, scales.area));
-  if (p.right !== undefined && p.right !== null) {
-    bar(Math.max(scales.area.left, scales.x.at(p.left)), y, scales.x.at(p.right), y);
-  }
+  if (typeof p.right === "number") bar(Math.max(scales.area.left, scales.x.at(p.left)), y, scales.x.at(p.right), y);
   return found;
 }
 
