@@ -56,7 +56,10 @@ def test_a_run_adds_up(result):
     assert s["peak_infected"] <= s["peak_infected_with_asymptomatic"]
     assert s["tests_used"] == daily["tests"].sum() == 30 * 48
     assert s["isolation_person_days"] == daily["isolated"].sum() > 0
-    assert s["isolation_precision"] == daily["isolated_ill"].sum() / daily["isolated"].sum()
+    assert (
+        s["isolation_precision"]
+        == daily["isolated_exposed_or_infected"].sum() / daily["isolated"].sum()
+    )
     assert 0 < s["isolation_recall"] < 1
     assert 0 < s["days_infection_to_positive_test"] < 15
     assert s["days_infection_to_isolation"] >= s["days_infection_to_positive_test"]

@@ -1,7 +1,7 @@
 """The report: what it reads, what it computes, and what hostile or damaged files do to it."""
 
 import base64
-import csv
+import dataclasses
 import hashlib
 import json
 import re
@@ -18,11 +18,14 @@ import pytest
 
 from dnatrace.errors import InputError
 from dnatrace.report import measures, page, write_report
-from dnatrace.report.grouping import group_runs
-from dnatrace.report.quantities import BY_KEY, DAILY
+from dnatrace.report.grouping import Names, group_runs
+from dnatrace.report.parameters import described_settings
 from dnatrace.report.reading import read_runs
+from dnatrace.runs import presentation
+from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
+from dnatrace.runs.run import run
 from dnatrace.sweeps.study import Spread
-from tests.report_store import DAYS, SEEDS, SETTINGS, copy_run
+from tests.report_store import DAYS, SEEDS, SETTINGS, config_of, copy_run
 
 ROOT = Path(__file__).parents[1]
 HOSTILE = "</script><script>window.hacked = 1</script><img src=https://example.invalid/x onerror=y>"
@@ -82,27 +85,86 @@ def test_runs_that_differ_only_in_the_seed_are_one_setting(groups):
     assert plain == ["none", "public-only", "fn", "dpfn-s, ε 1"]
 
 
-def test_settings_without_effect_are_named_only_when_nothing_else_tells_runs_apart(report_store):
-    runs = [run for run in read_runs(report_store) if run.settings["method.name"] == "fn"]
-    for run in runs:
-        run.settings["method.gamma"] = 0.1 * run.seed  # fn clips nothing
-        run.settings["isolation.adherence"] = 1.0
-    labels = {group.label for group in group_runs(runs)}
-    assert labels == {"fn, γ 0.1", "fn, γ 0.2", "fn, γ 0.3"}
+def _set(run, section, **values):
+    """Change settings of a stored run."""
+    config = json.loads((run / "config.json").read_text())
+    config[section] |= values
+    (run / "config.json").write_text(json.dumps(config))
+
+
+def test_settings_without_effect_tell_no_runs_apart(report_store, tmp_path):
+    """fn clips nothing and adds no noise; dpfn-s does both."""
+    for label in ("fn", "dpfn-s, ε 1"):
+        for seed in SEEDS:
+            run = copy_run(report_store, tmp_path, label, seed)
+            _set(run, "method", gamma=0.1 * seed, model="dna-paper")
+    groups = runs_by_label(tmp_path)
+    assert set(groups) == {"fn", "dpfn-s, γ 0.1", "dpfn-s", "dpfn-s, γ 0.3"}
+    assert tuple(run.seed for run in groups["fn"].runs) == SEEDS
+
+
+def test_runs_that_differ_in_nothing_that_has_an_effect_count_once(report_store, tmp_path):
+    for label in ("fn", "dpfn-s, ε 1"):
+        run = copy_run(report_store, tmp_path, label)
+        other = shutil.copytree(run, tmp_path / run.name[::-1])
+        _set(other, "privacy", epsilon=7.0)
+    assert {label: len(group.runs) for label, group in runs_by_label(tmp_path).items()} == {
+        "fn": 1,
+        "dpfn-s, ε 1": 1,
+        "dpfn-s, ε 7": 1,
+    }
+
+
+def test_labels_are_unique(report_store):
+    """A default that one run does not tell is named in the other."""
+    known = next(run for run in read_runs(report_store) if run.settings["method.name"] == "fn")
+    settings = dict(known.settings)
+    del settings["isolation.dropout"]
+    runs = [
+        dataclasses.replace(known, settings=settings | dropout)
+        for dropout in ({}, {"isolation.dropout": 0.0}, {"isolation.dropout": 0.5})
+    ]
+    labels = [group.label for group in group_runs(runs)]
+    assert sorted(labels) == ["fn, dropout 0", "fn, dropout 0.5", "fn, dropout absent"]
 
 
 # ---- Numbers ----------------------------------------------------------------------------------
 
 
+def test_numbers_are_rounded_once():
+    """72.35 is between 72.3 and 72.4: to four digits first and then to three is another number."""
+    assert [rounded(v) for v in (72.351, 0.12345, 999.7, 1234.5, -0.5, 3.0, 0.0)] == [
+        72.4, 0.123, 1000, 1234, -0.5, 3, 0,
+    ]  # fmt: skip
+    assert [rounded(v) for v in (None, np.nan, np.inf)] == [None] * 3
+    assert [shown(v) for v in (72.351, 1234567.8, 999.7, 1e-5, None)] == [
+        "72.4", "1,234,568", "1,000", "1e-05", "–",
+    ]  # fmt: skip
+    assert float(f"{float(f'{72.351:.4g}'):.3g}") == 72.3
+
+
+def test_the_terminal_says_what_the_page_says(one_run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    text = write_report(one_run).path.read_text("utf-8")
+    result = run(config_of("dpfn-s, ε 1", SEEDS[0]))
+    presentation.show_run(result)
+    printed = " ".join(capsys.readouterr().out.split())
+    for quantity in RESULTS:
+        number = shown(quantity.in_unit(result.summary[quantity.key], 300))
+        assert f"{quantity.label} │ {number} {quantity.unit}".rstrip() in printed
+        assert f'<th scope="col">{quantity.name}</th>' in text
+        assert f"<td>{number}</td>" in text
+
+
 def test_peaks_are_those_of_the_runs(groups, html):
-    for row in measures.summaries(list(groups.values())):
+    for row in measures.results(list(groups.values()))["rows"]:
         peaks = [1000 * r.summary["peak_infected"] for r in groups[row["label"]].runs]
         expected = Spread(values=np.array(peaks))
-        shown = row["values"]["peak_infected"]
-        assert shown["mean"] == pytest.approx(expected.mean, rel=1e-3)
-        assert shown["half"] == pytest.approx(expected.half_width, rel=1e-3)
-        assert shown["median"] == pytest.approx(expected.median, rel=1e-3)
-        assert page.shown_spread(shown) in html
+        found = row["values"]["peak_infected"]
+        assert found["mean"] == rounded(expected.mean)
+        assert found["half"] == rounded(expected.half_width)
+        assert found["median"] == rounded(expected.median)
+        assert page.shown_spread(found) in html
 
 
 def test_curves_have_the_intervals_of_a_spread(groups):
@@ -142,21 +204,21 @@ def test_changes_are_paired_by_seed(groups):
         for label in ("fn", "fn, adherence 0.5")
     }
     expected = Spread(values=peaks["fn, adherence 0.5"] - peaks["fn"])
-    assert row["change"]["mean"] == pytest.approx(expected.mean, rel=1e-3)
-    assert row["change"]["half"] == pytest.approx(expected.half_width, rel=1e-3)
+    assert row["change"]["mean"] == rounded(expected.mean)
+    assert row["change"]["half"] == rounded(expected.half_width)
     unpaired = np.hypot(*(Spread(values=p).half_width for p in peaks.values()))
-    assert row["change"]["half"] != pytest.approx(unpaired, rel=1e-3)
+    assert row["change"]["half"] != rounded(unpaired)
 
 
 def _names(groups):
-    from dnatrace.report.grouping import Names
-
-    return Names([group.runs[0] for group in groups.values()])
+    return Names([group.settings for group in groups.values()])
 
 
 def test_privacy_is_drawn_at_its_cost(groups):
-    shown = measures.privacy_against_outcome(list(groups.values()), _names(groups))
-    series = {s["label"]: s for s in shown["series"]}
+    some = list(groups.values())
+    rows = measures.results(some)["rows"]
+    drawn = measures.privacy_against_outcome(some, _names(groups), rows)
+    series = {s["label"]: s for s in drawn["series"]}
     points = series["dpfn-s"]["points"]
     assert [p["epsilons"]["epsilon"] for p in points] == [0.3, 1.0, 3.0]
     for p in points:
@@ -169,14 +231,14 @@ def test_privacy_is_drawn_at_its_cost(groups):
 
 
 def test_burdens_are_means_of_the_groups(groups):
-    shown = measures.burdens([groups["fn"]])
-    assert [kind["key"] for kind in shown["kinds"]] == ["age", "household size"]
-    at = shown["kinds"][0]["classes"].index("30-39")
+    drawn = measures.burdens([groups["fn"]])
+    assert [kind["key"] for kind in drawn["kinds"]] == ["age", "household size"]
+    at = drawn["kinds"][0]["classes"].index("30-39")
     days = [
         next(row for row in run.groups if row["group"] == "30-39")["isolation_days_per_person"]
         for run in groups["fn"].runs
     ]
-    found = shown["series"][0]["values"]["age"]["isolation_days_per_person"]
+    found = drawn["series"][0]["values"]["age/isolation_days_per_person"]
     assert found["mean"][at] == pytest.approx(np.mean(days), rel=5e-3)
 
 
@@ -266,11 +328,8 @@ def test_parameters_agree_with_the_documentation():
         row[0].strip(" `"): (row[2].strip().replace("`", ""), row[3].strip().replace("`", ""))
         for row in cells
     }
-    with (ROOT / "src/dnatrace/report/parameters.csv").open(encoding="utf-8") as file:
-        shown = {row["key"]: (row["meaning"], row["source"]) for row in csv.DictReader(file)}
-    assert {key: documented.get(key) for key in shown} == shown
-    sourced = {key for key, (_, source) in documented.items() if source}
-    assert sourced <= set(shown), "say the source in report/parameters.csv, too"
+    known = {key: (s.meaning, s.source) for key, s in described_settings().items()}
+    assert known == documented
 
 
 # ---- Hostile and damaged files ------------------------------------------------------------------
@@ -312,11 +371,11 @@ def test_markup_in_files_stays_text(one_run, html):
     assert "img" in Reader(poisoned.replace("&lt;", "<").replace("&gt;", ">")).tags  # it could be
 
 
-def _drop(key):
+def _drop(*keys):
     def change(run):
         summary = json.loads((run / "summary.json").read_text())
-        del summary[key]
-        (run / "summary.json").write_text(json.dumps(summary))
+        kept = {key: value for key, value in summary.items() if key not in keys}
+        (run / "summary.json").write_text(json.dumps(kept))
 
     return change
 
@@ -329,9 +388,21 @@ def _put(key, value):
     return change
 
 
-def _lose_column(run):
-    table = pq.read_table(run / "daily.parquet").drop_columns(["isolated"])
-    pq.write_table(table, run / "daily.parquet")
+def _change_table(name, change):
+    def changed(run):
+        pq.write_table(change(pq.read_table(run / name)), run / name)
+
+    return changed
+
+
+def _without(name, *columns):
+    return _change_table(name, lambda table: table.drop_columns(list(columns)))
+
+
+def _with_texts(table):
+    """The numbers of a column as texts, one of them NaN."""
+    texts = pa.array(["NaN", *map(str, table["isolated"].to_pylist()[1:])])
+    return table.set_column(table.column_names.index("isolated"), "isolated", texts)
 
 
 DAMAGE = {
@@ -343,17 +414,31 @@ DAMAGE = {
     ),
     "a list": (lambda run: (run / "config.json").write_text("[]"), "config.json: is damaged"),
     "no seed": (lambda run: (run / "config.json").write_text("{}"), "it has no seed"),
-    "no peak": (_drop("peak_infected"), "'peak_infected' is missing"),
     "a text as peak": (_put("peak_infected", "0.1"), "'peak_infected' is not a number"),
     "an infinite peak": (_put("peak_infected", float("inf")), "'peak_infected' is not a number"),
+    "NaN as peak": (_put("peak_infected", float("nan")), "'peak_infected' is not a number"),
     "nobody": (_put("people", 0), "'people' is not a positive number"),
+    "no people": (_drop("people"), "'people' is not a positive number"),
+    "a text as ε": (
+        _put("privacy", {"per_pair_epsilon": "much"}),
+        "summary.json: is damaged: 'per_pair_epsilon' is not a number",
+    ),
     "no privacy": (_put("privacy", None), "it says nothing about privacy"),
     "half a table": (
         lambda run: (run / "daily.parquet").write_bytes(b"PAR1"),
         "daily.parquet: is damaged",
     ),
     "no table": (lambda run: (run / "groups.parquet").unlink(), "groups.parquet: is damaged"),
-    "a lost column": (_lose_column, "daily.parquet: is damaged"),
+    "no days": (_without("daily.parquet", "day"), "daily.parquet: is damaged"),
+    "an empty table": (
+        _change_table("daily.parquet", lambda table: table.slice(0, 0)),
+        "daily.parquet: is damaged: it has no days",
+    ),
+    "texts in a table": (
+        _change_table("daily.parquet", _with_texts),
+        "daily.parquet: is damaged: 'isolated' is not a number",
+    ),
+    "groups of nobody": (_without("groups.parquet", "group"), "groups.parquet: is damaged"),
     "no ledger": (lambda run: (run / "ledger.json").write_text("{}"), "it is not a ledger"),
     "not text": (
         lambda run: (run / "statement.txt").write_bytes(b"\xff\xfe\xff"),
@@ -371,8 +456,49 @@ def test_a_damaged_run_is_named_and_nothing_is_written(one_run, case):
     with pytest.raises(InputError, match=re.escape(words)) as raised:
         write_report(store)
     assert str(one_run) in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
     assert (store / "report.html").read_text() == "the earlier one"
     assert sorted(p.name for p in store.iterdir()) == [one_run.name, "report.html"]
+
+
+# ---- Stores of older versions ------------------------------------------------------------------
+
+
+def test_what_an_older_version_did_not_write_is_a_dash(one_run):
+    """A key of the summary, a column by day and one by group; the rest of the page stays."""
+    whole = Reader(write_report(one_run).path.read_text("utf-8")).texts
+    _drop("deaths", "auroc")(one_run)
+    _without("daily.parquet", "hospitalised", "auroc")(one_run)
+    _without("groups.parquet", "tests_per_person")(one_run)
+    (group,) = group_runs(read_runs(one_run))
+    text = write_report(one_run).path.read_text("utf-8")
+    (row,) = measures.results([group])["rows"]
+    assert {key for key, value in row["values"].items() if value is None} == {"deaths", "auroc"}
+    data = embedded_data(text)
+    assert data["curves"]["series"][0]["values"]["hospitalised"]["mean"] == [None] * DAYS
+    assert None not in data["curves"]["series"][0]["values"]["infected"]["mean"]
+    assert set(data["burden"]["series"][0]["values"]["age/tests_per_person"]["mean"]) == {None}
+    assert Reader(text).texts.count("–") > whole.count("–") + 2
+
+
+def test_a_run_that_says_nothing_of_privacy_is_called_neither_private_nor_not(one_run):
+    _drop("privacy")(one_run)
+    words = Reader(write_report(one_run).path.read_text("utf-8")).texts
+    assert not {"proved", "NOT SOUND", "not private", "no message is used"} & set(words)
+
+
+def test_a_column_is_found_under_its_old_name(one_run):
+    new = "isolated_exposed_or_infected"
+    (before,) = read_runs(one_run)
+    old_names = [
+        {new: "isolated_ill"}.get(n, n) for n in pq.read_schema(one_run / "daily.parquet").names
+    ]
+    _change_table("daily.parquet", lambda table: table.rename_columns(old_names))(one_run)
+    assert new not in pq.read_schema(one_run / "daily.parquet").names
+    (after,) = read_runs(one_run)
+    assert after.daily[new].sum() > 0
+    assert set(after.daily) == set(before.daily)
+    np.testing.assert_array_equal(after.daily[new], before.daily[new])
 
 
 def test_unfinished_and_foreign_directories_are_no_runs(one_run):
@@ -433,4 +559,4 @@ def test_a_stored_run_has_its_page(tmp_path):
 
 def test_quantities_of_the_report_are_documented():
     text = (ROOT / "docs" / "outputs.md").read_text("utf-8")
-    assert [key for key in BY_KEY if key not in text and not key.endswith("_uninfected")] == []
+    assert [key for key in SUMMARY if key not in text and not key.endswith("_uninfected")] == []

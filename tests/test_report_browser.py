@@ -3,6 +3,7 @@
 Skipped, with the reason, where there is no Chromium (`apt-get install chromium`).
 """
 
+import json
 import os
 import re
 import shutil
@@ -161,6 +162,28 @@ def test_hostile_texts_are_shown_as_texts(visit, report_store, tmp_path):
     page.locator("#curves .plot").hover()
     assert HOSTILE in page.locator("#curves .tip").inner_text()
     assert page.locator("img").count() == 0
+
+
+def test_a_store_of_an_older_version(visit, report_store, tmp_path):
+    """No deaths anywhere, no peak of fn, nobody in hospital: charts draw the rest."""
+    store = shutil.copytree(report_store, tmp_path / "store")
+    for run in store.iterdir():
+        summary = json.loads((run / "summary.json").read_text())
+        gone = {"deaths", "peak_infected"} if summary["method"] == "fn" else {"deaths"}
+        kept = {key: value for key, value in summary.items() if key not in gone}
+        (run / "summary.json").write_text(json.dumps(kept))
+        daily = pq.read_table(run / "daily.parquet").drop_columns(["hospitalised"])
+        pq.write_table(daily, run / "daily.parquet")
+    page = visit(write_report(store).path)
+    assert page.locator("#epsilon line.level").count() == 2  # none and public-only, without fn
+    for chart in ("epsilon", "pareto"):
+        assert "no values" not in page.locator(f"#{chart} .plot").inner_text()
+        page.locator(f"#{chart} select[name=quantity]").select_option(value="deaths")
+        assert "There are no values." in page.locator(f"#{chart} .plot").inner_text()
+    page.locator("#curves select[name=quantity]").select_option(value="hospitalised")
+    assert "There are no values." in page.locator("#curves .plot").inner_text()
+    page.locator("#curves .plot").hover()
+    assert page.problems == []
 
 
 def test_without_scripts_every_table_can_be_read(visit, report):

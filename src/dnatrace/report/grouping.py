@@ -1,6 +1,6 @@
 """Runs that differ only in their seed belong together; what else differs is their name."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,16 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.methods.catalogue import CATALOGUE
-from dnatrace.report.quantities import Quantity
-from dnatrace.report.reading import StoredRun, flatten
-from dnatrace.runs.config import RunConfig
-from dnatrace.sweeps.study import Spread
+from dnatrace.report.parameters import described_settings
+from dnatrace.report.reading import METHOD, StoredRun
+from dnatrace.runs.quantities import Quantity
 
-METHOD, EPSILON = "method.name", "privacy.epsilon"
+EPSILON = "privacy.epsilon"
 
-# Settings that change nothing when a method adds no noise.
-_OF_NOISE = ("privacy.", "method.gamma", "method.rho")
-_OF_NETWORKS = {"method.model": "dna", "method.decoder": "tally"}  # changes these alone
 _SHORT = {
     EPSILON: "ε",
     "privacy.delta": "δ",
@@ -27,6 +23,9 @@ _SHORT = {
     "tests.false_negative_rate": "false negatives",
 }
 
+# By dotted key; a setting without an effect is not there.
+Settings = Mapping[str, Any]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Group:
@@ -34,14 +33,14 @@ class Group:
 
     Attributes:
         label: unique in a report.
-        settings: by dotted key, without the seed.
-        runs: one a seed, in order of the seeds.
         plain: whether every setting in which runs differ has its default, the method aside.
+        settings: by dotted key, without the seed.
+        runs: one per seed, in order of the seeds.
     """
 
     label: str
     plain: bool
-    settings: dict[str, Any]
+    settings: Settings
     runs: tuple[StoredRun, ...]
 
     @property
@@ -56,56 +55,41 @@ class Group:
         return privacy
 
     def values(self, quantity: Quantity) -> NDArray[np.float64]:
-        """Return a number of the summary in its unit, one a seed, NaN where it is absent."""
-        return np.array([_in_unit(run, quantity) for run in self.runs], dtype=np.float64)
-
-    def spread(self, quantity: Quantity) -> Spread | None:
-        """Return a number of the summary over the seeds that have it; None when none has."""
-        return spread(self.values(quantity))
-
-
-def spread(values: NDArray[np.float64]) -> Spread | None:
-    """Return the spread of the values that are there; None when there is none."""
-    present = values[np.isfinite(values)]
-    return Spread(values=present) if present.size else None
-
-
-def _in_unit(run: StoredRun, quantity: Quantity) -> float:
-    value = run.summary[quantity.key]
-    if value is None:
-        return np.nan
-    people = run.summary["people"] if quantity.per_person else 1
-    return float(quantity.scale * value / people)
+        """Return a number of the summary in its unit, one per seed, NaN where it is absent."""
+        stored = np.array([run.summary[quantity.key] for run in self.runs], dtype=np.float64)
+        people = np.array([run.summary["people"] for run in self.runs])
+        in_unit: NDArray[np.float64] = quantity.in_unit(stored, people)
+        return in_unit
 
 
 def group_runs(runs: Iterable[StoredRun]) -> list[Group]:
-    """Put runs that differ only in their seed together, each method's plain setting first."""
-    together: dict[str, list[StoredRun]] = {}
+    """Put runs that differ only in their seed together, each method's plain setting first.
+
+    Of runs that differ in nothing that has an effect, the first counts.
+    """
+    together: dict[str, dict[int, StoredRun]] = {}
     for run in runs:
-        together.setdefault(repr(sorted(run.settings.items())), []).append(run)
-    members = [tuple(sorted(group, key=lambda run: run.seed)) for group in together.values()]
-    names = Names([group[0] for group in members])
-    members.sort(key=lambda group: names.order(group[0]))
-    labels = names.unique([group[0] for group in members])
+        together.setdefault(repr(sorted(run.settings.items())), {}).setdefault(run.seed, run)
+    members = [tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in together.values()]
+    names = Names([group[0].settings for group in members])
+    members.sort(key=lambda group: names.order(group[0].settings))
+    settings = [group[0].settings for group in members]
     return [
-        Group(label=label, settings=group[0].settings, runs=group, plain=names.plain(group[0]))
-        for label, group in zip(labels, members, strict=True)
+        Group(label=label, plain=names.plain(one), settings=one, runs=group)
+        for label, one, group in zip(names.unique(settings), settings, members, strict=True)
     ]
 
 
 class Names:
     """Names for settings: the method, and every setting that differs and is not its default."""
 
-    def __init__(self, runs: Sequence[StoredRun]) -> None:
-        keys = dict.fromkeys(key for run in runs for key in run.settings)
-        self._defaults = flatten(RunConfig().as_dict())
+    def __init__(self, settings: Sequence[Settings]) -> None:
+        self._defaults = {key: known.default for key, known in described_settings().items()}
+        keys = dict.fromkeys([*self._defaults, *(key for one in settings for key in one)])
         self._varying = [
             key
             for key in keys
-            if len({repr(r.settings.get(key)) for r in runs if _acts(r, key)}) > 1
-        ]
-        self._all_varying = [
-            key for key in keys if len({repr(r.settings.get(key)) for r in runs}) > 1
+            if key != METHOD and len({repr(one[key]) for one in settings if key in one}) > 1
         ]
 
     @property
@@ -114,59 +98,43 @@ class Names:
         return {
             key: self._defaults[key]
             for key in self._varying
-            if key not in (METHOD, EPSILON) and self._defaults.get(key) is not None
+            if key != EPSILON and self._defaults.get(key) is not None
         }
 
-    def label(self, run: StoredRun, *, skip: Collection[str] = ()) -> str:
-        """Return the name of a run's setting, without the keys in `skip`."""
-        parts = [str(run.settings.get(METHOD))]
+    def label(self, one: Settings, *, skip: Collection[str] = (), in_full: bool = False) -> str:
+        """Return the name of a setting without the keys in `skip`, defaults only `in_full`."""
+        parts = [str(one.get(METHOD))]
         for key in self._varying:
-            value = run.settings.get(key)
-            default = key != EPSILON and key in self._defaults and value == self._defaults[key]
-            if key != METHOD and key not in skip and _acts(run, key) and not default:
-                parts.append(f"{short(key)} {written(value)}")
+            said = key in one and (key == EPSILON or not self._is_default(one, key))
+            if key not in skip and (said or in_full):
+                parts.append(f"{short(key)} {written(one.get(key))}")
         return ", ".join(parts)
 
-    def plain(self, run: StoredRun) -> bool:
-        """Return whether settings that differ between runs have their defaults in this one."""
-        return all(
-            run.settings.get(key) == self._defaults.get(key)
-            for key in self._varying
-            if key != METHOD and _acts(run, key)
-        )
+    def _is_default(self, one: Settings, key: str) -> bool:
+        return key in self._defaults and one.get(key) == self._defaults[key]
 
-    def unique(self, runs: Sequence[StoredRun]) -> list[str]:
-        """Return a label for each run, in full where the short ones would be the same."""
-        labels = [self.label(run) for run in runs]
+    def plain(self, one: Settings) -> bool:
+        """Return whether settings that differ between runs have their defaults in this one."""
+        return all(self._is_default(one, key) for key in self._varying if key in one)
+
+    def unique(self, settings: Sequence[Settings]) -> list[str]:
+        """Return a label for each, in full where the short ones would be the same."""
+        labels = [self.label(one) for one in settings]
         return [
-            label if labels.count(label) == 1 else self._in_full(run)
-            for label, run in zip(labels, runs, strict=True)
+            label if labels.count(label) == 1 else self.label(one, in_full=True)
+            for label, one in zip(labels, settings, strict=True)
         ]
 
-    def _in_full(self, run: StoredRun) -> str:
-        others = [key for key in self._all_varying if key != METHOD]
-        values = (f"{short(key)} {written(run.settings.get(key))}" for key in others)
-        return ", ".join([str(run.settings.get(METHOD)), *values])
-
-    def order(self, run: StoredRun) -> tuple[Any, ...]:
+    def order(self, one: Settings) -> tuple[Any, ...]:
         """Return a key to sort by: method, then default before other values, then the value."""
-        method = str(run.settings.get(METHOD))
-        known = list(CATALOGUE)
+        method, known = str(one.get(METHOD)), list(CATALOGUE)
         place = known.index(method) if method in known else len(known)
-        rest = tuple(
-            (key != EPSILON and value != self._defaults.get(key), _sortable(value))
-            for key in self._all_varying
-            for value in [run.settings.get(key)]
-            if key != METHOD
+        rest = (
+            (key != EPSILON and key in one and not self._is_default(one, key), _sortable(value))
+            for key in self._varying
+            for value in [one.get(key, self._defaults.get(key))]
         )
         return (place, method, *rest)
-
-
-def _acts(run: StoredRun, key: str) -> bool:
-    """Whether a setting can have changed a run."""
-    if key in _OF_NETWORKS and run.settings.get(METHOD) != _OF_NETWORKS[key]:
-        return False
-    return run.summary["privacy"].get("noise") is not None or not key.startswith(_OF_NOISE)
 
 
 def short(key: str) -> str:

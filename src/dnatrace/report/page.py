@@ -1,7 +1,6 @@
 """Put the parts together and write the page."""
 
 import base64
-import csv
 import hashlib
 import json
 from collections.abc import Sequence
@@ -18,9 +17,9 @@ from dnatrace._version import __version__
 from dnatrace.files import replacing
 from dnatrace.report import measures
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
-from dnatrace.report.quantities import SUMMARY
-from dnatrace.report.reading import flatten, read_runs
-from dnatrace.runs.config import RunConfig
+from dnatrace.report.parameters import Setting, described_settings
+from dnatrace.report.reading import read_runs
+from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 
 _PACKAGE = "dnatrace.report"
 
@@ -67,43 +66,38 @@ def write_report(directory: Path, out: Path | None = None) -> Report:
 
 def render(groups: Sequence[Group]) -> str:
     """Return the page. Every text of the files is escaped; scripts run by their hash alone."""
-    names = Names([group.runs[0] for group in groups])
-    drawn = measures.curves(groups)
+    names = Names([group.settings for group in groups])
+    results, curves = measures.results(groups), measures.curves(groups)
     data = {
         "methods": list(dict.fromkeys(group.method for group in groups)),
-        "curves": drawn,
-        "epsilon": measures.privacy_against_outcome(groups, names),
-        "pareto": measures.trade_offs(groups),
+        "results": results,
+        "curves": curves,
+        "epsilon": measures.privacy_against_outcome(groups, names, results["rows"]),
         "burden": measures.burdens(groups),
     }
     styles = _asset("report.css")
-    scripts = _asset("charts.js") + _asset("report.js")
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            styles=styles,
-            scripts=scripts,
-            policy=_policy(styles, scripts),
-            data=embedded(data),
-            version=__version__,
-            overview=_overview(groups),
-            unsaid={short(key): written(value) for key, value in names.unsaid.items()},
-            quantities=[measures.described(q) for q in SUMMARY],
-            summaries=measures.summaries(groups),
-            curves=drawn,
-            curve_tables=measures.curve_tables(drawn),
-            epsilon=data["epsilon"],
-            pareto=data["pareto"],
-            burden=data["burden"],
-            robustness=measures.robustness(groups, names),
-            privacy=_privacy(groups),
-            statements=_statements(groups),
-            ledgers=[{"label": g.label, **_ledger(g)} for g in groups],
-            parameters=_parameters(groups),
-            city=_city_facts(groups),
-            provenance=_provenance(groups),
-        )
+    scripts = "".join(_asset(name) for name in ("scales.js", "charts.js", "report.js"))
+    page = _environment().get_template("report.html")
+    return page.render(
+        **data,
+        groups=groups,
+        styles=styles,
+        scripts=scripts,
+        policy=_policy(styles, scripts),
+        data=embedded(data),
+        version=__version__,
+        overview=_overview(groups),
+        unsaid={short(key): written(value) for key, value in names.unsaid.items()},
+        table_days=measures.table_days(curves),
+        robustness=measures.robustness(groups, names),
+        summary=SUMMARY,
+        epsilons=EPSILONS,
+        privacy=[{"label": g.label, "verdict": _verdict(g), **g.privacy} for g in groups],
+        statements=_statements(groups),
+        ledgers=[_ledger(group) for group in groups],
+        parameters=_parameters(groups),
+        city=_city_facts(groups),
+        provenance=_provenance(groups),
     )
 
 
@@ -150,13 +144,6 @@ def _asset(name: str) -> str:
     return resources.files(_PACKAGE).joinpath("templates", name).read_text("utf-8")
 
 
-def shown(value: float | None) -> str:
-    """Return a number with three significant digits; a dash for none."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
 def shown_spread(numbers: dict[str, Any] | None) -> str:
     """Return mean ± half interval."""
     if numbers is None:
@@ -174,8 +161,8 @@ def _overview(groups: Sequence[Group]) -> dict[str, Any]:
         "seeds": _extent(seeds),
         "one_seed": seeds[0] == 1,
         "people": _extent(sorted({run.summary["people"] for run in runs})),
-        "days": _extent(sorted({run.summary["days"] for run in runs})),
-        "simulators": sorted({str(run.summary.get("simulator")) for run in runs}),
+        "days": _extent(sorted({run.daily["day"].size for run in runs})),
+        "simulators": sorted({str(run.summary.get("simulator", "–")) for run in runs}),
     }
 
 
@@ -184,17 +171,14 @@ def _extent(values: list[int]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _privacy(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    return [{"label": g.label, "true_epsilon": None} | g.privacy | _verdict(g) for g in groups]
-
-
-def _verdict(group: Group) -> dict[str, str]:
+def _verdict(group: Group) -> str:
     """Return what is to be thought of a group's guarantee, in words."""
     privacy = group.privacy
-    if privacy.get("noise") is None:
-        used = privacy["per_release_epsilon"] is None
-        return {"verdict": "not private" if used else "no message is used"}
-    return {"verdict": "proved" if privacy.get("sound") is True else "NOT SOUND"}
+    if "noise" not in privacy:
+        return "–"
+    if privacy["noise"] is None:
+        return "not private" if privacy["per_release_epsilon"] is None else "no message is used"
+    return "proved" if privacy.get("sound") is True else "NOT SOUND"
 
 
 def _statements(groups: Sequence[Group]) -> list[dict[str, Any]]:
@@ -210,46 +194,30 @@ def _statements(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 def _ledger(group: Group) -> dict[str, Any]:
     """Return the first seed's ledger, days of equal releases in one row."""
-    ledger = group.runs[0].ledger
     rows: list[dict[str, Any]] = []
-    for release in ledger["releases"]:
+    for release in group.runs[0].ledger["releases"]:
+        day, spent = release["day"], release.get("spent")
         entry = {k: v for k, v in release.items() if k not in ("day", "spent") and v is not None}
-        if rows and rows[-1]["entry"] == entry and rows[-1]["last"] == release["day"] - 1:
-            rows[-1] |= {"last": release["day"], "spent": release.get("spent")}
+        if rows and rows[-1]["entry"] == entry and rows[-1]["last"] == day - 1:
+            rows[-1] |= {"last": day, "spent": spent}
         else:
-            day = release["day"]
-            rows.append({"entry": entry, "first": day, "last": day, "spent": release.get("spent")})
-    return {"seed": group.runs[0].seed, "spent": ledger["spent"], "rows": rows}
+            rows.append({"entry": entry, "first": day, "last": day, "spent": spent})
+    return {"label": group.label, "seed": group.runs[0].seed, "rows": rows}
 
 
 def _parameters(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return every setting of the runs: its values here, default, meaning and source."""
-    text = resources.files(_PACKAGE).joinpath("parameters.csv").read_text("utf-8")
-    known = {row["key"]: row for row in csv.DictReader(text.splitlines())}
-    defaults = flatten(RunConfig().as_dict())
-    rows = []
-    for key in dict.fromkeys(key for group in groups for key in group.settings):
-        values = list(dict.fromkeys(written(group.settings.get(key)) for group in groups))
-        entry = known.get(key, {"meaning": _description(key), "source": ""})
-        rows.append(
-            {
-                "key": key,
-                "values": values,
-                "default": written(defaults[key]) if key in defaults else "–",
-                "meaning": entry["meaning"],
-                "source": entry["source"],
-            }
-        )
-    return rows
-
-
-def _description(key: str) -> str:
-    """Return what the configuration itself says of a setting."""
-    section, _, name = key.rpartition(".")
-    fields: Any = RunConfig.model_fields
-    if section in fields:
-        fields = getattr(fields[section].annotation, "model_fields", {})
-    return (fields[name].description or "") if name in fields else ""
+    """Return every setting but the seed, with its values in the groups where it has an effect."""
+    known, unknown = described_settings(), Setting(meaning="", source="", default="–")
+    keys = dict.fromkeys([*known, *(key for group in groups for key in group.settings)])
+    return [
+        {
+            "key": key,
+            "setting": known.get(key, unknown),
+            "values": {written(g.settings[key]): None for g in groups if key in g.settings},
+        }
+        for key in keys
+        if key != "seed"
+    ]
 
 
 def _city_facts(groups: Sequence[Group]) -> list[dict[str, str]]:
@@ -259,25 +227,13 @@ def _city_facts(groups: Sequence[Group]) -> list[dict[str, str]]:
 
 
 def _provenance(groups: Sequence[Group]) -> dict[str, Any]:
-    runs = [(group.label, run) for group in groups for run in group.runs]
+    """Return how many versions of the code made the runs, and with which libraries."""
     libraries: dict[str, dict[str, None]] = {}
-    for _, run in runs:
-        found = run.provenance.get("libraries")
+    codes = set()
+    for origin in (run.provenance for group in groups for run in group.runs):
+        codes.add((str(origin.get("dnatrace")), str(origin.get("commit"))))
+        found = origin.get("libraries")
         listed = found if isinstance(found, dict) else {}
-        for name, version in {"python": run.provenance.get("python"), **listed}.items():
+        for name, version in {"python": origin.get("python"), **listed}.items():
             libraries.setdefault(str(name), {})[written(version)] = None
-    codes = {(str(r.provenance.get("dnatrace")), str(r.provenance.get("commit"))) for _, r in runs}
-    return {
-        "libraries": {name: list(versions) for name, versions in libraries.items()},
-        "codes": sorted(codes),
-        "runs": [
-            {
-                "label": label,
-                "seed": run.seed,
-                "digest": run.provenance.get("config_digest"),
-                "version": run.provenance.get("dnatrace"),
-                "commit": run.provenance.get("commit"),
-            }
-            for label, run in runs
-        ],
-    }
+    return {"codes": len(codes), "libraries": libraries}

@@ -1,8 +1,8 @@
 """Read stored runs back, or say in one line what is wrong with them."""
 
-import math
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,23 +13,31 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.report.quantities import DAILY, GROUPED, SUMMARY
 from dnatrace.runs import store
+from dnatrace.runs.quantities import DAILY, EPSILONS, GROUPED, RESULTS
 
+METHOD = "method.name"
 _DIGEST = re.compile(r"[0-9a-f]{16}")
-_PRIVACY_EPSILONS = ("epsilon", "per_release_epsilon", "per_contact_epsilon", "per_pair_epsilon")
+_DAILY_COLUMNS = ("day", *dict.fromkeys(column for q in DAILY for column in q.columns))
+_RENAMED = {"isolated_ill": "isolated_exposed_or_infected"}  # columns of older stores
+# Settings that change nothing when a method adds no noise.
+_OF_NOISE = ("privacy.", "method.gamma", "method.rho")
+_OF_NETWORKS = {"method.model": "dna", "method.decoder": "tally"}  # changes these alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredRun:
     """One run as its directory tells it.
 
+    A number that the files do not have, because an older version wrote them, is absent: None in
+    `summary` and `groups`, NaN in `daily`.
+
     Attributes:
-        settings: by dotted key, without the seed; plain values.
+        settings: those that have an effect, by dotted key, without the seed; plain values.
         seed: of the run.
         summary: one number each, and the text of `method` and `privacy`.
-        daily: by column, one value a day, NaN where there was nothing to measure.
-        groups: one row for each age group and household size.
+        daily: by column, one value per day, NaN where there was nothing to measure.
+        groups: one row per age group and household size.
         ledger: what was released and spent.
         statement: the guarantee in words.
         provenance: version, commit, digest, seed, libraries.
@@ -68,25 +76,39 @@ def read_runs(directory: Path) -> list[StoredRun]:
 
 
 def read_run(path: Path) -> StoredRun:
-    """Read one run; every value that a report computes with is checked to be a number.
+    """Read one run; every value that a report computes with is a number or absent.
 
     Raises:
         InputError: a file is missing or damaged.
     """
-    settings = flatten(store.read_json(path, "config.json"))
+    config = store.read_json(path, "config.json")
+    summary = _check_summary(path / "summary.json", store.read_json(path, "summary.json"))
+    settings = settings_with_effect(config, summary["privacy"])
     seed = settings.pop("seed", None)
     if not isinstance(seed, int) or isinstance(seed, bool):
         _damaged(path / "config.json", "it has no seed")
     return StoredRun(
         settings=settings,
         seed=seed,
-        summary=_check_summary(path / "summary.json", store.read_json(path, "summary.json")),
+        summary=summary,
         daily=_read_daily(path / "daily.parquet"),
         groups=_read_groups(path / "groups.parquet"),
         ledger=_check_ledger(path / "ledger.json", store.read_ledger(path)),
         statement=store.read_text(path, "statement.txt"),
         provenance=store.read_json(path, "provenance.json"),
     )
+
+
+def settings_with_effect(config: Mapping[str, Any], privacy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a stored run that can have changed it, by dotted key."""
+    settings = flatten(config)
+    noisy = privacy.get("noise", "unknown") is not None
+    return {
+        key: value
+        for key, value in settings.items()
+        if (noisy or not key.startswith(_OF_NOISE))
+        and _OF_NETWORKS.get(key, settings.get(METHOD)) == settings.get(METHOD)
+    }
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -101,72 +123,69 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:
-    for key in ("people", "days", *(q.key for q in SUMMARY)):
-        _require_number(path, summary, key)
-    if not summary["people"] or summary["people"] < 1:
+    numbers = _numbers(path, summary, ("people", *(quantity.key for quantity in RESULTS)))
+    if numbers["people"] is None or numbers["people"] < 1:
         _damaged(path, "'people' is not a positive number")
-    privacy = summary.get("privacy")
+    privacy = summary.get("privacy", {})
     if not isinstance(privacy, dict):
         _damaged(path, "it says nothing about privacy")
-    for key in _PRIVACY_EPSILONS:
-        _require_number(path, privacy, key)
-    return summary
+    epsilons = _numbers(path, privacy, (quantity.key for quantity in EPSILONS))
+    return summary | numbers | {"privacy": privacy | epsilons}
 
 
-def _require_number(path: Path, values: Mapping[str, Any], key: str) -> None:
-    if key not in values:
-        _damaged(path, f"'{key}' is missing")
-    value = values[key]
-    if value is not None and not _is_finite(value):
-        _damaged(path, f"'{key}' is not a number")
+def _numbers(path: Path, values: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Return a number for each key, None where there is none."""
+    found = {key: values.get(key) for key in keys}
+    for key, value in found.items():
+        if value is not None and not _is_finite(value):
+            _damaged(path, f"'{key}' is not a number")
+    return found
 
 
 def _is_finite(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool | str) and math.isfinite(value)
-    except (TypeError, OverflowError):
-        return False
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max
 
 
 def _check_ledger(path: Path, ledger: dict[str, Any]) -> dict[str, Any]:
-    rows = ledger["releases"]
-    if not isinstance(ledger["spent"], dict) or not isinstance(rows, list):
+    if not isinstance(ledger["releases"], list):
         _damaged(path, "it is not a ledger")
-    for row in rows:
+    for row in ledger["releases"]:
         if not isinstance(row, dict) or not isinstance(row.get("day"), int):
             _damaged(path, "a release has no day")
     return ledger
 
 
 def _read_daily(path: Path) -> dict[str, NDArray[np.float64]]:
-    table = _read_parquet(path, ["day", *dict.fromkeys(c for q in DAILY for c in q.columns)])
-    if table.num_rows == 0:
+    table = _read_parquet(path, ("day",), (*_DAILY_COLUMNS, *_RENAMED))
+    daily = {name: np.full(table.num_rows, np.nan) for name in _DAILY_COLUMNS}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+            _damaged(path, f"'{name}' is not a number")
+        numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        daily[_RENAMED.get(name, name)] = numbers
+    if daily["day"].size == 0 or not np.isfinite(daily["day"]).all():
         _damaged(path, "it has no days")
-    try:
-        return {
-            name: table[name].cast(pa.float64()).to_numpy(zero_copy_only=False)
-            for name in table.column_names
-        }
-    except (pa.ArrowException, ValueError) as error:
-        _damaged(path, str(error))
+    return daily
 
 
 def _read_groups(path: Path) -> list[dict[str, Any]]:
-    rows = _read_parquet(path, ["grouped_by", "group", "people", *(q.key for q in GROUPED)])
-    records: list[dict[str, Any]] = rows.to_pylist()
-    for record in records:
-        for quantity in GROUPED:
-            _require_number(path, record, quantity.key)
-    return records
+    classes, keys = ("grouped_by", "group"), tuple(quantity.key for quantity in GROUPED)
+    rows = _read_parquet(path, classes, (*classes, *keys)).to_pylist()
+    return [row | _numbers(path, row, keys) for row in rows]
 
 
-def _read_parquet(path: Path, columns: list[str]) -> pa.Table:
+def _read_parquet(path: Path, needed: tuple[str, ...], columns: tuple[str, ...]) -> pa.Table:
+    """Return those columns that a table has."""
     try:
-        return pq.read_table(path, columns=columns).select(columns)
-    except KeyError as error:
-        _damaged(path, f"it lacks a column: {error}")
+        table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
-        _damaged(path, str(error))
+        _damaged(path, str(error).partition("\n")[0])
+    for name in needed:
+        if name not in table.column_names:
+            _damaged(path, f"it lacks the column '{name}'")
+    return table.select([name for name in columns if name in table.column_names])
 
 
 def _damaged(path: Path, why: str) -> NoReturn:

@@ -4,45 +4,49 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+
+from dnatrace.runs.quantities import DAILY, EXPOSED, PER_THOUSAND, SUMMARY, shown
 
 # Okabe and Ito 2008: told apart by people with any colour vision.
 BLUE, ORANGE, GREEN, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
 
 
+_DAILY = {quantity.key: quantity for quantity in (*DAILY, EXPOSED)}
+
+
 def epidemic(daily: pa.Table, summary: dict[str, Any]) -> Figure:
-    """Draw the epidemic above, and what was done against it below."""
-    days = daily["day"].to_numpy()
-    n = summary["people"]
+    """Draw the epidemic above, and what was done against it below, in the units of the page."""
+    days, people = daily["day"].to_numpy(), summary["people"]
+
+    def values(key: str) -> Any:
+        return _DAILY[key].in_unit(daily[key].to_numpy(), people)
+
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    peak_day, peak = summary["day_of_peak"], 100 * summary["peak_infected"]
-    for column, label, colour in (
-        ("infected", f"infected (I), peak {peak:.2g} % on day {peak_day}", VERMILION),
-        ("exposed", "exposed (E)", ORANGE),
-        ("hospitalised", "in hospital", BLUE),
+    peak_day = summary["day_of_peak"]
+    peak = SUMMARY["peak_infected"].in_unit(summary["peak_infected"], people)
+    for key, note, colour in (
+        ("infected", f", peak {shown(peak)} on day {peak_day}", VERMILION),
+        ("exposed", "", ORANGE),
+        ("hospitalised", "", BLUE),
     ):
-        above.plot(days, 100 * daily[column].to_numpy() / n, label=label, color=colour)
+        above.plot(days, values(key), label=_DAILY[key].label + note, color=colour)
     above.plot(peak_day, peak, "o", color=VERMILION)
-    above.set_ylabel("share of people, %")
-    above.set_ylim(bottom=0)
-    above.legend(frameon=False)
-    above.set_title(
-        f"{summary['method']} on {summary['simulator']}: {n:,} people, seed {summary['seed']}",
-        loc="left",
-    )
-    below.plot(days, daily["isolated"].to_numpy(), label="in isolation", color=GREY)
-    ill = daily["isolated_ill"].to_numpy()
-    below.fill_between(days, np.zeros_like(ill), ill, label="of them in E or I", color=GREEN)
-    below.step(days, daily["positives"].to_numpy(), label="positive tests", color=BLUE, where="mid")
-    below.set_ylabel("people")
+    title = f"{summary['method']} on {summary['simulator']}: {people:,} people"
+    above.set_title(f"{title}, seed {summary['seed']}", loc="left")
+    key = "isolated_exposed_or_infected"
+    below.plot(days, values("isolated"), label=_DAILY["isolated"].label, color=GREY)
+    below.fill_between(days, 0, values(key), label=_DAILY[key].label, color=GREEN)
+    label = _DAILY["positives"].label
+    below.step(days, values("positives"), label=label, color=BLUE, where="mid")
     below.set_xlabel("day")
-    below.set_ylim(bottom=0)
-    below.legend(frameon=False)
     for axes in (above, below):
+        axes.set_ylabel(PER_THOUSAND)
+        axes.set_ylim(bottom=0)
+        axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(days[0] - 0.5, days[-1] + 0.5)
     return figure

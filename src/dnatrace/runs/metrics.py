@@ -1,6 +1,5 @@
-"""Measure a run: one row a day, one number a run, and who bore it by age and household size."""
+"""Measure a run: one row per day, one number per run, and who bore it by age and household size."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,44 +53,36 @@ def reproduction_numbers(new_infections: NDArray[Any]) -> NDArray[np.float64]:
         return np.where(pressure > 0, new_infections / pressure, np.nan)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class Meter:
-    """Collects what a run did, a day at a time; `finish` gives the tables.
+    """Collects what a run did, one day at a time, and gives the tables.
 
-    Cost: O(people) a day, and two sorts of the scores.
+    Cost: O(people) per day, and two sorts of the scores.
     """
 
-    simulator: Simulator
-    most_tests: int
-    _rows: list[dict[str, Any]] = field(default_factory=list)
-    _seconds: dict[str, float] = field(default_factory=dict)
-    _tests: NDArray[np.int32] = field(init=False)
-    _isolated_days: NDArray[np.int32] = field(init=False)
-    _isolated_days_well: NDArray[np.int32] = field(init=False)
-    _found_on: NDArray[np.int32] = field(init=False)
-    _isolated_on: NDArray[np.int32] = field(init=False)
-    _n_infected_before: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        n = self.simulator.n_people
-        self._tests, self._isolated_days, self._isolated_days_well = (
-            np.zeros(n, dtype=np.int32) for _ in range(3)
+    def __init__(self, *, simulator: Simulator, most_tests: int) -> None:
+        self._simulator, self._most_tests = simulator, most_tests
+        n = simulator.n_people
+        self._rows: list[dict[str, Any]] = []
+        self._seconds: dict[str, float] = {}
+        self._tests, self._isolated_days, self._isolated_days_uninfected = np.zeros(
+            (3, n), np.int32
         )
-        self._found_on, self._isolated_on = (np.full(n, -1, dtype=np.int32) for _ in range(2))
-        self._n_infected_before = int((self.simulator.infected_on >= 0).sum())
+        self._found_on, self._isolated_on = np.full((2, n), -1, dtype=np.int32)
+        self._n_infected_before = int((simulator.infected_on >= 0).sum())
 
     def observe(self, log: DayLog) -> None:
         """Take in one day."""
         seir = SEIR_OF_COURSE[log.states]
-        ill = (seir == State.E) | (seir == State.I)
-        self._note_people(log, ill)
+        exposed, infected = seir == State.E, seir == State.I
+        exposed_or_infected = exposed | infected
+        self._note_people(log, exposed_or_infected)
         counts = np.bincount(log.states, minlength=len(CourseState))
-        ever = self.simulator.n_people - int(counts[CourseState.UNINFECTED])
+        ever = self._simulator.n_people - int(counts[CourseState.UNINFECTED])
         row = {"day": log.day}
         row |= {state.name.lower(): int(counts[state]) for state in CourseState}
         row |= {
-            "exposed": int((seir == State.E).sum()),
-            "infected": int((seir == State.I).sum()),
+            "exposed": int(exposed.sum()),
+            "infected": int(infected.sum()),
             "infected_with_asymptomatic": int(counts[3:8].sum()),
             "new_infections": ever - self._n_infected_before,
             "ever_infected": ever,
@@ -99,30 +90,32 @@ class Meter:
             "messages_in_window": log.secret.window.n_contacts,
             "tests": int(log.tested.size),
             "positives": int(log.results.sum()),
-            "true_positives": int((log.results & ill[log.tested]).sum()),
+            "true_positives": int((log.results & exposed_or_infected[log.tested]).sum()),
             "isolated": int(log.isolated.sum()),
-            "isolated_ill": int((log.isolated & ill).sum()),
+            "isolated_exposed_or_infected": int((log.isolated & exposed_or_infected).sum()),
         }
         self._n_infected_before = ever
-        self._rows.append(row | self._score_quality(log, ill))
+        self._rows.append(row | self._score_quality(log, exposed_or_infected))
         for phase, seconds in log.seconds.items():
             self._seconds[phase] = self._seconds.get(phase, 0.0) + seconds
 
-    def _note_people(self, log: DayLog, ill: NDArray[np.bool_]) -> None:
+    def _note_people(self, log: DayLog, exposed_or_infected: NDArray[np.bool_]) -> None:
         self._tests[log.tested] += 1
         self._isolated_days += log.isolated
-        self._isolated_days_well += log.isolated & ~ill
-        found = log.tested[log.results & ill[log.tested]]
+        self._isolated_days_uninfected += log.isolated & ~exposed_or_infected
+        found = log.tested[log.results & exposed_or_infected[log.tested]]
         self._found_on[found] = np.where(self._found_on[found] < 0, log.day, self._found_on[found])
-        first = log.isolated & ill & (self._isolated_on < 0)
+        first = log.isolated & exposed_or_infected & (self._isolated_on < 0)
         self._isolated_on[first] = log.day
 
-    def _score_quality(self, log: DayLog, ill: NDArray[np.bool_]) -> dict[str, float | None]:
-        """How well today's scores tell who is ill, among those the policy may choose from."""
+    def _score_quality(
+        self, log: DayLog, exposed_or_infected: NDArray[np.bool_]
+    ) -> dict[str, float | None]:
+        """How well today's scores tell who is in E or I, among those the policy may choose from."""
         scores = log.released.scores
         ranked = ~log.isolated & ~np.isnan(scores) & (log.states != CourseState.DEATH)
-        values, positive = scores[ranked], ill[ranked]
-        top = min(self.most_tests, values.size)
+        values, positive = scores[ranked], exposed_or_infected[ranked]
+        top = min(self._most_tests, values.size)
         hits = None
         if top and positive.any():
             threshold = np.partition(values, values.size - top)[values.size - top]
@@ -141,7 +134,7 @@ class Meter:
         }
 
     def daily(self) -> dict[str, list[Any]]:
-        """Return the series by column, one value a day."""
+        """Return the series by column, one value per day."""
         columns = {key: [row[key] for row in self._rows] for key in self._rows[0]}
         rt = reproduction_numbers(np.array(columns["new_infections"], dtype=np.float64))
         columns["reproduction_number"] = [float(v) if np.isfinite(v) else None for v in rt]
@@ -153,18 +146,19 @@ class Meter:
 
     def summary(self) -> dict[str, Any]:
         """Return one number each; shares are fractions of the population."""
-        n = self.simulator.n_people
+        n = self._simulator.n_people
         series = {k: np.array(v, dtype=np.float64) for k, v in self.daily().items()}
-        infected, ill = series["infected"], series["exposed"] + series["infected"]
-        isolated, isolated_ill = series["isolated"].sum(), series["isolated_ill"].sum()
+        infected, isolated = series["infected"], series["isolated"].sum()
+        exposed_or_infected = series["exposed"] + infected
+        rightly_isolated = series["isolated_exposed_or_infected"].sum()
         tests, found = series["tests"].sum(), series["true_positives"].sum()
-        infected_on = self.simulator.infected_on
+        infected_on = self._simulator.infected_on
         return {
             "peak_infected": float(infected.max() / n),
             "peak_infected_with_asymptomatic": float(
                 series["infected_with_asymptomatic"].max() / n
             ),
-            "peak_exposed_or_infected": float(ill.max() / n),
+            "peak_exposed_or_infected": float(exposed_or_infected.max() / n),
             "day_of_peak": int(series["day"][infected.argmax()]),
             "attack_rate": float(series["ever_infected"][-1] / n),
             "deaths": float(series["death"][-1] / n),
@@ -174,9 +168,9 @@ class Meter:
             "positivity": _ratio(series["positives"].sum(), tests),
             "tests_per_infection_found": _ratio(tests, found),
             "isolation_person_days": int(isolated),
-            "isolation_person_days_uninfected": int(isolated - isolated_ill),
-            "isolation_precision": _ratio(isolated_ill, isolated),
-            "isolation_recall": _ratio(isolated_ill, ill.sum()),
+            "isolation_person_days_uninfected": int(isolated - rightly_isolated),
+            "isolation_precision": _ratio(rightly_isolated, isolated),
+            "isolation_recall": _ratio(rightly_isolated, exposed_or_infected.sum()),
             "days_infection_to_positive_test": _mean_delay(infected_on, self._found_on),
             "days_infection_to_isolation": _mean_delay(infected_on, self._isolated_on),
             "auroc": _mean(series["auroc"]),
@@ -188,8 +182,8 @@ class Meter:
         }
 
     def groups(self) -> dict[str, list[Any]]:
-        """Return attack rate and burden by age group and by household size, one row a group."""
-        simulator = self.simulator
+        """Return attack rate and burden by age group and by household size, one row per group."""
+        simulator = self._simulator
         households = np.bincount(simulator.households)[simulator.households]
         rows = []
         for age in range(N_AGE_GROUPS):
@@ -209,11 +203,11 @@ class Meter:
             "grouped_by": kind,
             "group": label,
             "people": int(members.sum()),
-            "attack_rate": mean(self.simulator.infected_on >= 0),
-            "deaths": mean(self.simulator.states == CourseState.DEATH),
+            "attack_rate": mean(self._simulator.infected_on >= 0),
+            "deaths": mean(self._simulator.states == CourseState.DEATH),
             "tests_per_person": mean(self._tests),
             "isolation_days_per_person": mean(self._isolated_days),
-            "isolation_days_uninfected_per_person": mean(self._isolated_days_well),
+            "isolation_days_uninfected_per_person": mean(self._isolated_days_uninfected),
         }
 
 

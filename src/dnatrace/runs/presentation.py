@@ -6,34 +6,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from dnatrace.runs.quantities import SUMMARY, Quantity, shown
 from dnatrace.runs.run import RunResult
 
 _BARS = "▁▂▃▄▅▆▇█"
-
-# Key, what it is called, how it is written.
-_ROWS = (
-    ("peak_infected", "Peak of infected people (I)", "per_mille"),
-    ("day_of_peak", "  on day", "whole"),
-    ("peak_exposed_or_infected", "Peak of exposed or infected (E + I)", "per_mille"),
-    ("attack_rate", "Ever infected", "percent"),
-    ("deaths", "Died", "per_mille"),
-    ("tests_used", "Tests used", "whole"),
-    ("positivity", "  positive", "percent"),
-    ("tests_per_infection_found", "  tests per infection found", "one"),
-    ("isolation_person_days", "Person-days in isolation", "whole"),
-    ("isolation_precision", "  of them in E or I", "percent"),
-    ("isolation_recall", "Share of E and I person-days isolated", "percent"),
-    ("days_infection_to_isolation", "Days from infection to isolation", "one"),
-    ("auroc", "AUROC of the score, mean over days", "three"),
-)
-
-_FORMATS = {
-    "per_mille": lambda v: f"{1000 * v:.2f} ‰ of people",
-    "percent": lambda v: f"{100 * v:.1f} %",
-    "whole": lambda v: f"{v:,.0f}",
-    "one": lambda v: f"{v:.1f}",
-    "three": lambda v: f"{v:.3f}",
-}
 
 
 def show_run(result: RunResult) -> None:
@@ -46,9 +22,8 @@ def show_run(result: RunResult) -> None:
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    for key, label, how in _ROWS:
-        value = s[key]
-        table.add_row(label, "none" if value is None else _FORMATS[how](value))
+    for key, quantity in SUMMARY.items():
+        table.add_row(quantity.label, _written(quantity, s[key], s["people"]))
     console = Console()
     console.print(table)
     console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
@@ -61,6 +36,14 @@ def show_run(result: RunResult) -> None:
     )
 
 
+def _written(quantity: Quantity, value: float | None, people: int) -> str:
+    """Return a number with its unit; of a count also the total."""
+    if value is None:
+        return shown(None)
+    text = f"{shown(quantity.in_unit(value, people))} {quantity.unit}".rstrip()
+    return f"{text}, {value:,} in all" if quantity.per_person else text
+
+
 def privacy_line(privacy: dict[str, Any]) -> str:
     """Return what the run cost in privacy, in one sentence."""
     release, true = privacy["per_release_epsilon"], privacy["true_epsilon"]
@@ -70,15 +53,15 @@ def privacy_line(privacy: dict[str, Any]) -> str:
         return "Privacy: no message is used (ε = 0)."
     if true is not None:
         return (
-            f"Privacy: NOT SOUND. Stated ε = {privacy['nominal_epsilon']:.3g} a release at "
-            f"δ = {privacy['delta']:g}; true over person-days: median {true['median']:.3g}, worst "
-            f"{true['worst']:.3g}, at most {true['bound']:.3g}."
+            f"Privacy: NOT SOUND. Stated ε = {shown(privacy['nominal_epsilon'])} per release at "
+            f"δ = {privacy['delta']:g}; true over person-days: median {shown(true['median'])}, "
+            f"worst {shown(true['worst'])}, at most {shown(true['bound'])}."
         )
     score, contact = privacy["per_score_epsilon"], privacy["per_contact_epsilon"]
-    alone = f", {score:.3g} one score alone" if score > release else ""
+    alone = f", {shown(score)} for one score alone" if score > release else ""
     return (
-        f"Privacy: ε = {release:.3g} a release{alone}, {contact:.3g} a contact over its life, "
-        f"{privacy['per_pair_epsilon']:.3g} a pair (δ = {privacy['delta']:g}); proved."
+        f"Privacy: ε = {shown(release)} per release{alone}, {shown(contact)} per contact over its "
+        f"life, {shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); proved."
     )
 
 

@@ -1,165 +1,5 @@
-"use strict";
 // Small charts in SVG: lines with bands, points with bars, levels. A chart is drawn from a plain
-// description, again whenever a choice or the width changes. Texts are set as text, never as markup.
-
-const SVG = "http://www.w3.org/2000/svg";
-const DASHES = ["", "7 3", "2 3", "9 3 2 3", "14 4", "1 4"];
-const COLOURS = 8;
-const SHADES = 3;
-const MOST_SHOWN = 8; // lines at first, and rows of a tooltip
-
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  return furnish(element, attributes, children);
-}
-
-function draw(tag, attributes = {}, ...children) {
-  return furnish(document.createElementNS(SVG, tag), attributes, children);
-}
-
-function furnish(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-
-/** A number with three significant digits, as in the tables. */
-function shown(value) {
-  if (value === null || value === undefined) return "–";
-  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
-  return String(Number(value.toPrecision(3)));
-}
-
-/** Mean ± half of the 90 % interval, and the median when there are several seeds. */
-function described(numbers) {
-  if (numbers.half === null) return shown(numbers.mean);
-  return `${shown(numbers.mean)} ± ${shown(numbers.half)}, median ${shown(numbers.median)}`;
-}
-
-// ---- Scales: from values to pixels -----------------------------------------------------------
-
-function linearScale(low, high, from, to) {
-  if (high <= low) high = low + 1;
-  const step = niceStep((high - low) / Math.max(2, Math.abs(to - from) / 70));
-  const last = Math.ceil(high / step - 1e-9) * step;
-  const ticks = [];
-  for (let k = Math.ceil(low / step); k * step <= last + step / 1e6; k++) ticks.push(k * step);
-  return { at: (v) => from + ((v - low) / (last - low)) * (to - from), ticks, holds: () => true };
-}
-
-function niceStep(rough) {
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return power * [1, 2, 5, 10].find((m) => m * power >= rough * 0.999);
-}
-
-function logScale(low, high, from, to) {
-  const [a, b] = low === high ? [low / 2, high * 2] : [low, high];
-  const span = Math.log10(b) - Math.log10(a);
-  const marks = span < 1.5 ? [1, 2, 5] : [1];
-  const every = Math.max(1, Math.ceil(span / (Math.abs(to - from) / 45)));
-  const ticks = [];
-  for (let k = Math.floor(Math.log10(a)); k <= Math.ceil(Math.log10(b)); k++) {
-    if (k % every) continue;
-    for (const m of marks) {
-      const tick = Number((m * 10 ** k).toPrecision(1));
-      if (tick >= a * 0.999 && tick <= b * 1.001) ticks.push(tick);
-    }
-  }
-  const at = (v) => from + ((Math.log10(v) - Math.log10(a)) / span) * (to - from);
-  return { at, ticks, holds: (v) => v > 0 };
-}
-
-function classScale(names, from, to) {
-  const width = (to - from) / names.length;
-  return { at: (i) => from + width * (i + 0.5), ticks: names.map((_, i) => i), holds: () => true };
-}
-
-// ---- Colours: one a method, shades and dashes for its variants --------------------------------
-
-/**
- * Give every series a look: the plain variant of a method has its full colour and no dashes. With
- * one method alone, every series has a colour of its own.
- */
-function dress(series, methods) {
-  const seen = new Map();
-  for (const one of series) if (one.plain) seen.set(one.method, 1);
-  series.forEach((one, i) => {
-    const variant = one.plain ? 0 : (seen.get(one.method) ?? 0);
-    if (!one.plain) seen.set(one.method, variant + 1);
-    const alone = methods.length === 1;
-    one.colour = `c${(alone ? i : methods.indexOf(one.method)) % COLOURS}`;
-    one.shade = `v${alone ? 0 : variant % SHADES}`;
-    one.dash = DASHES[(alone ? Math.floor(i / COLOURS) : variant) % DASHES.length];
-  });
-  return series;
-}
-
-/** Which series to show at first: all when few; else of every method the plain one, or the first. */
-function firstShown(series) {
-  if (series.length <= MOST_SHOWN) return new Set(series.map((s) => s.label));
-  const chosen = new Map();
-  for (const s of series) if (s.plain || !chosen.has(s.method)) chosen.set(s.method, s.label);
-  if (chosen.size > 1) return new Set(chosen.values());
-  return new Set(series.slice(0, MOST_SHOWN).map((s) => s.label));
-}
-
-function swatch(one) {
-  const sample = draw("svg", { class: "swatch", viewBox: "0 0 26 10", "aria-hidden": "true" });
-  const look = { class: `series ${one.colour} ${one.shade}`, d: "M0 5H26" };
-  if (one.level) look.class = `level ${one.colour} ${one.shade}`;
-  else if (one.dash) look["stroke-dasharray"] = one.dash;
-  sample.append(one.dots ? dot(one, 13, 5, false) : draw("path", look));
-  return sample;
-}
-
-function dot(one, x, y, hollow) {
-  const kind = hollow ? "dot hollow" : "dot";
-  return draw("circle", { class: `${kind} ${one.colour} ${one.shade}`, cx: x, cy: y, r: 4 });
-}
-
-// ---- Legend: a button a series ----------------------------------------------------------------
-
-class Legend {
-  constructor(element, series, initially, changed) {
-    this.element = element;
-    this.shown = initially;
-    this.series = series;
-    this.changed = changed;
-    this.buttons = series.map((one) => this.button(one));
-    element.replaceChildren(...this.buttons);
-    if (series.length > MOST_SHOWN) element.append(this.every("show all", true), this.every("hide all", false));
-    element.hidden = series.length < 2;
-  }
-
-  button(one) {
-    const button = make("button", { type: "button", "aria-pressed": String(this.shown.has(one.label)) });
-    button.append(swatch(one), one.label);
-    button.addEventListener("click", () => this.show(one, button, !this.shown.has(one.label)));
-    return button;
-  }
-
-  every(name, value) {
-    const button = make("button", { type: "button", class: "all" }, name);
-    button.addEventListener("click", () => {
-      this.series.forEach((one, i) => this.mark(one, this.buttons[i], value));
-      this.changed();
-    });
-    return button;
-  }
-
-  show(one, button, value) {
-    this.mark(one, button, value);
-    this.changed();
-  }
-
-  mark(one, button, value) {
-    if (value) this.shown.add(one.label);
-    else this.shown.delete(one.label);
-    button.setAttribute("aria-pressed", String(value));
-  }
-}
-
-// ---- The chart ---------------------------------------------------------------------------------
+// description, again whenever a choice or the width changes.
 
 /**
  * Draws what `describe()` returns into the plot of a figure:
@@ -176,8 +16,6 @@ class Chart {
     this.plot = figure.querySelector(".plot");
     this.tip = make("div", { class: "tip", role: "status" });
     this.tip.hidden = true;
-    this.stops = [];
-    this.current = -1;
     this.listen();
     new ResizeObserver(() => {
       if (this.plot.clientWidth !== this.width) this.redraw();
@@ -193,13 +31,14 @@ class Chart {
     picture.append(draw("title", {}, chart.title), draw("desc", {}, chart.summary));
     this.overlay = draw("g", { "aria-hidden": "true" });
     const points = chart.series.flatMap((s) => s.points).filter((p) => p.y !== null);
+    const empty = chart.series.length ? "There are no values." : "Nothing is shown: press a name.";
+    this.stops = [];
     if (points.length) this.fill(picture, chart, points);
-    else picture.append(draw("text", { class: "name", x: 12, y: 40 }, "Nothing is shown: press a name."));
+    else picture.append(draw("text", { class: "name", x: 12, y: 40 }, empty));
     picture.append(this.overlay);
     this.plot.replaceChildren(picture, this.tip);
     this.together = chart.together;
     this.hide();
-    if (!points.length) this.stops = [];
   }
 
   fill(picture, chart, points) {
@@ -249,11 +88,10 @@ class Chart {
       group.append(draw("text", { x: x.at(tick), y: area.bottom + 16, "text-anchor": "middle" }, name));
     }
     const base = { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom };
+    const middle = { x: (area.left + area.right) / 2, y: this.height - 8, "text-anchor": "middle" };
     group.append(draw("line", base));
-    const middle = (area.left + area.right) / 2;
     group.append(draw("text", { class: "name", x: 2, y: 13 }, chart.y.label));
-    const place = { class: "name", x: middle, y: this.height - 8, "text-anchor": "middle" };
-    group.append(draw("text", place, chart.x.label));
+    group.append(draw("text", { class: "name", ...middle }, chart.x.label));
     return group;
   }
 
@@ -261,11 +99,9 @@ class Chart {
     const look = `${one.colour} ${one.shade}`;
     const group = draw("g", { "data-series": one.label });
     if (one.level) {
+      const { left: x1, right: x2 } = scales.area;
       const at = scales.y.at(one.points[0].y);
-      const { left, right } = scales.area;
-      if (inside(one.points[0])) {
-        group.append(draw("line", { class: `level ${look}`, x1: left, x2: right, y1: at, y2: at }));
-      }
+      if (inside(one.points[0])) group.append(draw("line", { class: `level ${look}`, x1, x2, y1: at, y2: at }));
       return group;
     }
     const place = (p) => [scales.x.at(p.x) + (one.shift ?? 0), scales.y.at(p.y)];
@@ -286,11 +122,10 @@ class Chart {
   // ---- Reading values: pointer and keyboard ----
 
   listen() {
-    this.plot.addEventListener("pointermove", (event) => this.follow(event));
-    this.plot.addEventListener("pointerdown", (event) => this.follow(event));
-    this.plot.addEventListener("pointerleave", () => this.hide());
-    this.plot.addEventListener("blur", () => this.hide());
-    this.plot.addEventListener("keydown", (event) => this.press(event));
+    const on = (names, action) => names.forEach((name) => this.plot.addEventListener(name, action));
+    on(["pointermove", "pointerdown"], (event) => this.follow(event));
+    on(["pointerleave", "blur"], () => this.hide());
+    on(["keydown"], (event) => this.press(event));
   }
 
   follow(event) {
@@ -361,16 +196,22 @@ class Chart {
 
 // ---- Shapes and stops ---------------------------------------------------------------------------
 
-function linePath(points, place, inside) {
-  let path = "";
-  let pen = "M";
+/** Points in a row that are kept, as lists: a line breaks where one is missing. */
+function segments(points, keep) {
+  const found = [[]];
   for (const p of points) {
-    if (inside(p)) {
-      path += pen + place(p).map((v) => v.toFixed(1)).join(" ");
-      pen = "L";
-    } else pen = "M";
+    if (keep(p)) found.at(-1).push(p);
+    else found.push([]);
   }
-  return path;
+  return found.filter((part) => part.length);
+}
+
+function polygon(places) {
+  return `M${places.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
+}
+
+function linePath(points, place, inside) {
+  return segments(points, inside).map((part) => polygon(part.map(place))).join("");
 }
 
 /** The height of an end of an interval, cut at the edges of the chart. */
@@ -379,30 +220,18 @@ function within(value, y, area) {
 }
 
 function bandPath(points, { x, y, area }, inside) {
-  let path = "";
-  let run = [];
-  const close = () => {
-    const edge = (p, v) => `${x.at(p.x).toFixed(1)} ${within(v, y, area).toFixed(1)}`;
-    const there = run.map((p) => edge(p, p.high));
-    const back = run.reverse().map((p) => edge(p, p.low));
-    if (there.length > 1) path += `M${[...there, ...back].join("L")}Z`;
-    run = [];
-  };
-  for (const p of points) {
-    if (inside(p) && p.high !== null) run.push(p);
-    else close();
-  }
-  close();
-  return path;
+  const edge = (part, end) => part.map((p) => [x.at(p.x), within(p[end], y, area)]);
+  return segments(points, (p) => inside(p) && p.high !== null)
+    .filter((part) => part.length > 1)
+    .map((part) => `${polygon([...edge(part, "high"), ...edge(part, "low").reverse()])}Z`)
+    .join("");
 }
 
 function bars(p, x, y, scales, look) {
   const found = [];
   const bar = (x1, y1, x2, y2) => found.push(draw("line", { class: `bar ${look}`, x1, y1, x2, y2 }));
   if (p.high !== null) bar(x, within(p.low, scales.y, scales.area), x, within(p.high, scales.y, scales.area));
-  if (p.right !== undefined && p.right !== null) {
-    bar(Math.max(scales.area.left, scales.x.at(p.left)), y, scales.x.at(p.right), y);
-  }
+  if (typeof p.right === "number") bar(Math.max(scales.area.left, scales.x.at(p.left)), y, scales.x.at(p.right), y);
   return found;
 }
 

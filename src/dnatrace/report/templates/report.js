@@ -11,12 +11,12 @@ function start() {
   openForPrint();
 }
 
-/** Connect legend, choices and tables of a figure; `describe(legend)` says what to draw. */
-function build(figure, series, describe, initially) {
+/** Connect legend, choices and tables of a figure; `describe(visible)` says what to draw. */
+function build(figure, series, describe, initially = firstShown(series)) {
   const legend = new Legend(figure.querySelector(".legend"), series, initially, () => chart.redraw());
   const note = figure.querySelector("[data-note]");
   const chart = new Chart(figure, () => {
-    const drawn = describe(legend);
+    const drawn = describe(series.filter((one) => legend.shown.has(one.label)));
     showTable(figure, drawn.table);
     const hidden = series.length - legend.shown.size;
     const text = hidden ? [`${legend.shown.size} of ${series.length} are shown; press a name to add it.`] : [];
@@ -32,26 +32,16 @@ function showTable(figure, key) {
   for (const table of figure.querySelectorAll("[data-quantity]")) table.hidden = table.dataset.quantity !== key;
 }
 
-function chosen(figure, name) {
-  return figure.querySelector(`[name=${name}]`).value;
+/** The entry of a list that is chosen above a figure. */
+function chosen(figure, name, list) {
+  return list.find((entry) => entry.key === figure.querySelector(`[name=${name}]`).value);
 }
 
-function scaleOf(figure) {
-  return figure.querySelector("[name=log]").checked ? "log" : "linear";
-}
-
-function named(quantity) {
-  return quantity.unit ? `${quantity.label}, ${quantity.unit}` : quantity.label;
-}
-
-/** The vertical axis of a quantity; shares end at their whole. */
-function upright(quantity, kind) {
+/** The vertical axis of a quantity, as is chosen above a figure; shares end at their whole. */
+function upright(figure, quantity) {
   const whole = { "%": 100, "‰ of people": 1000 };
-  return { label: named(quantity), kind, most: whole[quantity.unit] };
-}
-
-function find(list, key) {
-  return list.find((entry) => entry.key === key);
+  const kind = figure.querySelector("[name=log]")?.checked ? "log" : "linear";
+  return { label: quantity.name, kind, most: whole[quantity.unit] };
 }
 
 /** The numbers at one place of columns of numbers. */
@@ -69,21 +59,21 @@ function point(x, numbers) {
 
 function curves(figure) {
   const series = dress(DATA.curves.series.map((s) => ({ ...s, band: true, line: true })), DATA.methods);
-  build(figure, series, (legend) => {
-    const quantity = find(DATA.curves.quantities, chosen(figure, "quantity"));
-    const visible = series.filter((s) => legend.shown.has(s.label)).map((s) => {
+  build(figure, series, (visible) => {
+    const quantity = chosen(figure, "quantity", DATA.curves.quantities);
+    const drawn = visible.map((s) => {
       return { ...s, points: s.days.map((day, i) => point(day, at(s.values[quantity.key], i))) };
     });
     return {
       title: `${quantity.label} by day`,
-      summary: heights(visible, (p) => `on day ${p.x}`),
+      summary: heights(drawn, (p) => `on day ${p.x}`),
       table: quantity.key,
       x: { label: "day", kind: "linear" },
-      y: upright(quantity, scaleOf(figure)),
-      series: visible,
+      y: upright(figure, quantity),
+      series: drawn,
       together: true,
     };
-  }, firstShown(series));
+  });
 }
 
 /** Where every series is highest, for those who do not see the chart. */
@@ -99,10 +89,9 @@ function heights(series, where) {
 
 function epsilon(figure) {
   const series = dress(DATA.epsilon.series.map((s) => ({ ...s, level: !s.private, line: true })), DATA.methods);
-  build(figure, series, (legend) => {
-    const quantity = find(DATA.epsilon.quantities, chosen(figure, "quantity"));
-    const axis = find(DATA.epsilon.axes, chosen(figure, "axis"));
-    const visible = series.filter((s) => legend.shown.has(s.label));
+  build(figure, series, (visible) => {
+    const quantity = chosen(figure, "quantity", DATA.results.outcomes);
+    const axis = chosen(figure, "axis", DATA.epsilon.axes);
     const drawn = visible.map((s) => ({ ...s, points: epsilonPoints(s, axis, quantity) }));
     const unbounded = visible.filter((s, i) => s.private && !drawn[i].points.length);
     return {
@@ -110,10 +99,10 @@ function epsilon(figure) {
       summary: epsilonSummary(drawn),
       remark: unbounded.length ? `No bound on this ε: ${unbounded.map((s) => s.label).join("; ")}.` : "",
       x: { label: `${axis.label} (logarithmic)`, kind: "log" },
-      y: upright(quantity, scaleOf(figure)),
+      y: upright(figure, quantity),
       series: drawn.filter((s) => s.points.length),
     };
-  }, firstShown(series));
+  });
 }
 
 function epsilonPoints(series, axis, quantity) {
@@ -121,9 +110,9 @@ function epsilonPoints(series, axis, quantity) {
     .filter((p) => series.level || p.epsilons[axis.key])
     .map((p) => {
       const x = series.level ? null : p.epsilons[axis.key];
-      const text = [p.outcomes[quantity.key] ? described(p.outcomes[quantity.key]) : "–"];
-      text.push(series.level ? "no noise" : `${axis.label}: ${shown(x)}${p.sound ? "" : ", not proved"}`);
-      return { ...point(x, p.outcomes[quantity.key]), title: p.label, text, hollow: !p.sound };
+      const up = point(x, p.values[quantity.key]);
+      const cost = series.level ? "no noise" : `${axis.label}: ${shown(x)}${p.sound ? "" : ", not proved"}`;
+      return { ...up, title: p.label, text: [up.text, cost], hollow: !p.sound };
     })
     .sort((a, b) => a.x - b.x);
 }
@@ -136,18 +125,18 @@ function epsilonSummary(series) {
 function pareto(figure) {
   const methods = DATA.methods.map((name) => ({ label: name, method: name, dots: true, dash: "" }));
   dress(methods, DATA.methods.length > 1 ? DATA.methods : [""]);
-  build(figure, methods, (legend) => {
-    const burden = find(DATA.pareto.burdens, chosen(figure, "burden"));
-    const quantity = find(DATA.pareto.outcomes, chosen(figure, "quantity"));
-    const drawn = methods.filter((m) => legend.shown.has(m.label)).map((m) => {
-      const own = DATA.pareto.points.filter((p) => p.method === m.label && p.values[burden.key]);
+  build(figure, methods, (visible) => {
+    const burden = chosen(figure, "burden", DATA.results.burdens);
+    const quantity = chosen(figure, "quantity", DATA.results.outcomes);
+    const drawn = visible.map((m) => {
+      const own = DATA.results.rows.filter((p) => p.method === m.label && p.values[burden.key]);
       return { ...m, points: own.map((p) => planePoint(p, burden, quantity)) };
     });
     return {
       title: `${quantity.label} against ${burden.label.toLowerCase()}`,
       summary: drawn.flatMap((s) => s.points).map((p) => `${p.title}: ${p.text.join(", ")}`).join("; "),
-      x: { label: named(burden), kind: "linear" },
-      y: upright(quantity, scaleOf(figure)),
+      x: { label: burden.name, kind: "linear" },
+      y: upright(figure, quantity),
       series: drawn,
       front: true,
     };
@@ -163,24 +152,25 @@ function planePoint(p, burden, quantity) {
 
 function burden(figure) {
   const series = dress(DATA.burden.series.map((s) => ({ ...s, line: true })), DATA.methods);
-  build(figure, series, (legend) => {
-    const kind = find(DATA.burden.kinds, chosen(figure, "kind"));
-    const quantity = find(DATA.burden.quantities, chosen(figure, "quantity"));
-    const visible = series.filter((s) => legend.shown.has(s.label)).map((s, i, all) => ({
+  build(figure, series, (visible) => {
+    const kind = chosen(figure, "kind", DATA.burden.kinds);
+    const quantity = chosen(figure, "quantity", DATA.burden.quantities);
+    const table = `${kind.key}/${quantity.key}`;
+    const drawn = visible.map((s, i, all) => ({
       ...s,
       shift: (i - (all.length - 1) / 2) * 2, // bars of neighbours stay apart
-      points: kind.classes.map((_, k) => point(k, at(s.values[kind.key][quantity.key], k))),
+      points: kind.classes.map((_, k) => point(k, at(s.values[table], k))),
     }));
     return {
       title: `${quantity.label} by ${kind.key}`,
-      summary: heights(visible, (p) => `at ${kind.key} ${kind.classes[p.x]}`),
-      table: `${kind.key}/${quantity.key}`,
+      summary: heights(drawn, (p) => `at ${kind.key} ${kind.classes[p.x]}`),
+      table,
       x: { label: kind.key, kind: "classes", names: kind.classes },
-      y: upright(quantity, "linear"),
-      series: visible,
+      y: upright(figure, quantity),
+      series: drawn,
       together: true,
     };
-  }, firstShown(series));
+  });
 }
 
 /** Paper has nothing to press: open what is folded, and fold it again afterwards. */

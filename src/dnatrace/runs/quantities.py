@@ -1,0 +1,138 @@
+"""The numbers of a run: what they are called, in which unit and how they are rounded.
+
+The terminal, the page and the figures all take names, units and rounding from here.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+PER_THOUSAND, PERCENT = "‰ of people", "%"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A number of a run.
+
+    Attributes:
+        key: its name in the files.
+        label: its name for people.
+        unit: after the number; empty for a plain number.
+        scale: from the stored number to the unit.
+        per_person: whether the stored number is a count, to be divided by the population first.
+        columns: of the daily table that add up to it.
+    """
+
+    key: str
+    label: str
+    unit: str = ""
+    scale: float = 1.0
+    per_person: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The label with the unit, for axes and columns."""
+        return f"{self.label}, {self.unit}" if self.unit else self.label
+
+    def in_unit(self, stored: Any, people: Any) -> Any:
+        """Return a stored number of a run of so many people in the unit; arrays of both, too."""
+        return self.scale * stored / (people if self.per_person else 1)
+
+
+def rounded(value: float | None) -> float | None:
+    """Return three significant digits, whole from 1,000 on; None for a number that is not there."""
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}")
+    return int(short) if short.is_integer() else short
+
+
+def shown(value: float | None) -> str:
+    """Return a number rounded for people; a dash for none."""
+    short = rounded(value)
+    if short is None:
+        return "–"
+    return f"{short:,}" if abs(short) >= 1000 else f"{short:g}"
+
+
+def _share(key: str, label: str) -> Quantity:
+    return Quantity(key=key, label=label, unit=PER_THOUSAND, scale=1000.0)
+
+
+def _percentage(key: str, label: str) -> Quantity:
+    return Quantity(key=key, label=label, unit=PERCENT, scale=100.0)
+
+
+def _count(key: str, label: str, unit: str) -> Quantity:
+    return Quantity(key=key, label=label, unit=unit, per_person=True)
+
+
+def _daily(key: str, label: str, *columns: str) -> Quantity:
+    return replace(_share(key, label), per_person=True, columns=columns or (key,))
+
+
+SUMMARY = {
+    quantity.key: quantity
+    for quantity in (
+        _share("peak_infected", "Peak of infected people (I)"),
+        Quantity(key="day_of_peak", label="Day of the peak"),
+        _share("peak_exposed_or_infected", "Peak of exposed or infected (E + I)"),
+        _percentage("attack_rate", "Ever infected"),
+        _share("deaths", "Died"),
+        _count("isolation_person_days", "Days in isolation", "days per person"),
+        _count(
+            "isolation_person_days_uninfected",
+            "Days in isolation while not in E or I",
+            "days per person",
+        ),
+        _count("tests_used", "Tests", "tests per person"),
+        _percentage("positivity", "Share of tests that are positive"),
+        Quantity(key="tests_per_infection_found", label="Tests per infection found"),
+        _percentage("isolation_precision", "Share of isolated days in E or I"),
+        _percentage("isolation_recall", "Share of days in E or I spent in isolation"),
+        Quantity(key="days_infection_to_isolation", label="Days from infection to isolation"),
+        Quantity(key="auroc", label="AUROC, mean over days"),
+    )
+}
+_OUTCOMES = ("peak_infected", "peak_exposed_or_infected", "attack_rate", "deaths")
+_BURDENS = ("isolation_person_days", "isolation_person_days_uninfected", "tests_used")
+OUTCOMES = tuple(SUMMARY[key] for key in _OUTCOMES)
+BURDENS = tuple(SUMMARY[key] for key in _BURDENS)
+RESULTS = (*OUTCOMES, *BURDENS, SUMMARY["isolation_precision"], SUMMARY["auroc"])
+
+DAILY = (
+    _daily("infected", "Infected (I)"),
+    _daily("exposed_or_infected", "Exposed or infected (E + I)", "exposed", "infected"),
+    _daily("new_infections", "New infections per day"),
+    _daily("ever_infected", "Ever infected"),
+    _daily("hospitalised", "In hospital"),
+    _daily("isolated", "In isolation"),
+    _daily("isolated_exposed_or_infected", "In isolation and in E or I"),
+    _daily("tests", "Tests per day"),
+    _daily("positives", "Positive tests per day"),
+    Quantity(key="auroc", label="AUROC of the day's scores", columns=("auroc",)),
+)
+EXPOSED = _daily("exposed", "Exposed (E)")
+
+
+def _mean_of(key: str, summary_key: str) -> Quantity:
+    """Return a number of the summary as the table of groups has it: divided by people already."""
+    return replace(SUMMARY[summary_key], key=key, per_person=False)
+
+
+GROUPED = (
+    SUMMARY["attack_rate"],
+    SUMMARY["deaths"],
+    _mean_of("isolation_days_per_person", "isolation_person_days"),
+    _mean_of("isolation_days_uninfected_per_person", "isolation_person_days_uninfected"),
+    _mean_of("tests_per_person", "tests_used"),
+)
+
+# Of the privacy of a run: four readings of its ε.
+EPSILONS = (
+    Quantity(key="epsilon", label="ε asked for"),
+    Quantity(key="per_release_epsilon", label="ε of one release"),
+    Quantity(key="per_contact_epsilon", label="ε of one contact over its life"),
+    Quantity(key="per_pair_epsilon", label="ε of a pair"),
+)
