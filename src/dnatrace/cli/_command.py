@@ -77,10 +77,10 @@ def command(
 
 
 def with_options(
-    run: Callable[..., Any], function: Callable[..., Any], options: dict[str, Any]
+    run: Callable[..., Any], function: Callable[..., Any], options: dict[str, Any], hidden: str = ""
 ) -> Callable[..., Any]:
-    """Let the parser see that `run` takes what a function takes, but for `config`, and options."""
-    names = [p for p in inspect.signature(function).parameters.values() if p.name != "config"]
+    """Let the parser see that `run` takes what a function takes, but for one, and options."""
+    names = [p for p in inspect.signature(function).parameters.values() if p.name != hidden]
     names += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=None)
         for name, kind in options.items()

@@ -63,6 +63,7 @@ def configured(
             )
             return function(config=config, **options)
 
-        return with_options(run, function, {name: _OPTIONS[name] for name in names})
+        chosen = {name: _OPTIONS[name] for name in names}
+        return with_options(run, function, chosen, hidden="config")
 
     return decorate
