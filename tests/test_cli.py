@@ -1,23 +1,28 @@
 """The command line as a person uses it: real processes."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import dnatrace
+from dnatrace.cli import app
 
 
-def run(*arguments, cwd=None):
+def run(*arguments, cwd=None, **environment):
     return subprocess.run(
         [sys.executable, "-m", "dnatrace", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=cwd,
         check=False,
+        env=os.environ | environment,
     )
 
 
@@ -337,3 +342,64 @@ def test_a_run_tells_its_privacy(method, release, words):
     done = run(*QUICK, *arguments, "-q")
     assert done.returncode == 0, done.stderr
     assert words in " ".join(done.stdout.split())
+
+
+def all_commands(group, path=()):
+    """Every command of the app with its words, also those of groups."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from all_commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+def lacking(group):
+    """What each command lacks of the contract: --json, -q and an example."""
+    lacks = {}
+    for name, command in all_commands(group):
+        options = {word for p in command.params for word in p.opts}
+        missing = {"--json", "-q", "--quiet"} - options
+        example = f"Example: dnatrace {name}"
+        lacks[name] = missing | (set() if example in (command.help or "") else {example})
+    return lacks
+
+
+def test_every_command_has_json_quiet_and_an_example():
+    lacks = lacking(typer.main.get_command(app))
+    assert len(lacks) >= 17
+    assert {"run", "privacy ledger", "config schema", "doctor"} <= set(lacks)
+    assert {name: missing for name, missing in lacks.items() if missing} == {}
+
+
+def test_the_check_of_commands_can_fail():
+    bare = typer.Typer()
+    bare.command()(lambda: None)
+    bare.command("other")(lambda: None)
+    assert {"--json", "-q"} <= lacking(typer.main.get_command(bare))["other"]
+
+
+def test_the_schema_of_the_configuration():
+    plain = CliRunner().invoke(app, ["config", "schema"])
+    assert plain.exit_code == 0
+    assert CliRunner().invoke(app, ["config", "schema", "--json", "-q"]).stdout == plain.stdout
+    assert {"people", "method", "privacy"} <= set(json.loads(plain.stdout)["properties"])
+
+
+def test_doctor_prints_what_is_installed():
+    done = CliRunner().invoke(app, ["doctor", "-q"])
+    assert done.exit_code == 0
+    assert f"dnatrace {dnatrace.__version__}" in done.stdout
+    assert "simulator city" in done.stdout
+
+
+def test_compilation_is_told_once_and_only_when_it_happens(files):
+    cache = {"NUMBA_CACHE_DIR": str(files / "cache")}
+    arguments = ["infer", "contacts.csv", "tests.csv", "--json"]
+    first = run(*arguments, cwd=files, **cache)
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.splitlines() == [
+        "compiling on first use: about a minute, once per installation"
+    ]
+    again = run(*arguments, cwd=files, **cache)
+    assert again.stderr == ""
+    assert again.stdout == first.stdout

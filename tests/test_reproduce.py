@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import typer
 
-from dnatrace.cli import experiments as commands
+from dnatrace.cli import reproduce as commands
 from dnatrace.errors import InputError
 from dnatrace.paper import files as reproduction_files
 from dnatrace.paper import reproduce as reproductions

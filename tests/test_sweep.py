@@ -16,7 +16,7 @@ import numba
 import pytest
 import typer
 
-from dnatrace.cli import experiments as commands
+from dnatrace.cli import sweep as commands
 from dnatrace.errors import InputError
 from dnatrace.runs import store
 from dnatrace.runs.config import RunConfig

@@ -5,12 +5,14 @@ and the report's table of parameters are generated from them.
 """
 
 import difflib
-from typing import Annotated, Any
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dnatrace.errors import InputError
 
+Choice = TypeVar("Choice", bound=StrEnum)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
 Days = Annotated[int, Field(ge=0, le=100_000, strict=True)]
@@ -94,3 +96,11 @@ def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
 def _without_tag(path: tuple[str, ...]) -> tuple[str, ...]:
     """Return a path without the name of the plug-in that stands behind its section."""
     return path[:1]
+
+
+def choose(name: str, value: Any, choices: type[Choice]) -> Choice:
+    """Return the member of an enum that `value` names, or raise with the names that exist."""
+    try:
+        return choices(value)
+    except ValueError:
+        raise InputError(f"unknown {name} {value!r}: {', '.join(choices)}") from None

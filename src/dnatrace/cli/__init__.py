@@ -4,12 +4,12 @@ Heavy imports happen inside the commands, so that `dnatrace --help` is instant.
 """
 
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from dnatrace._version import __version__
-from dnatrace.cli import doctor, experiments, inference, models, neural, privacy, report, runs
 from dnatrace.errors import InputError
 
 app = typer.Typer(
@@ -19,20 +19,16 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(runs.run)
-app.command()(inference.infer)
-app.add_typer(privacy.app, name="privacy")
-app.command()(privacy.audit)
-app.command()(privacy.attack)
-app.command()(neural.dataset)
-app.command()(neural.evaluate)
-app.command()(experiments.sweep)
-app.command()(experiments.reproduce)
-app.command()(report.report)
-app.command()(models.train)
-app.command()(models.certify)
-app.command()(models.export)
-app.command()(doctor.doctor)
+# Each is a module here: of one command with its name, or of a group of them.
+for name in (
+    *("run", "infer", "privacy", "audit", "attack", "dataset", "train", "evaluate", "certify"),
+    *("export", "sweep", "reproduce", "report", "config", "doctor"),
+):
+    module = import_module(f"dnatrace.cli.{name}")
+    if hasattr(module, "app"):
+        app.add_typer(module.app, name=name)
+    else:
+        app.command()(getattr(module, name))
 
 
 def main() -> None:

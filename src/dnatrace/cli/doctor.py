@@ -1,9 +1,10 @@
 """`dnatrace doctor`."""
 
-from dnatrace.cli.options import Json, print_json
+from dnatrace.cli._command import Answer, command, table
 
 
-def doctor(as_json: Json = False) -> None:
+@command()
+def doctor() -> Answer:
     """Tell versions, threads, and which optional parts are usable.
 
     Example: dnatrace doctor
@@ -11,7 +12,15 @@ def doctor(as_json: Json = False) -> None:
     from dnatrace.runs import health
 
     report = health.examine()
-    if as_json:
-        print_json(report)
-    else:
-        health.show(report)
+    found = {
+        "Python": f"{report['python']} on {report['machine']}",
+        "threads": f"{report['threads']} of {report['cores']} cores",
+        **report["libraries"],
+        **{f"simulator {name}": note for name, note in report["simulator_notes"].items()},
+        **{
+            name: "installed" if part["installed"] else f"absent: {part['how']}"
+            for name, part in report["parts"].items()
+        },
+    }
+    rows = [{"part": name, "found": text} for name, text in found.items()]
+    return Answer(values=report, shown=[f"dnatrace {report['version']}", table(rows)])

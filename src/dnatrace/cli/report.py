@@ -1,22 +1,22 @@
 """`dnatrace report`."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from dnatrace._version import __version__
-from dnatrace.cli.options import Json, Quiet, print_json, start
+from dnatrace.cli._command import Answer, command
 
 
+@command()
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Store of runs, or the directory of one run.")
+        Path, Argument(metavar="DIR", help="Store of runs, or the directory of one run.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Page to write; DIR/report.html else.")] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+    out: Annotated[Path | None, Option(help="Page to write; DIR/report.html else.")] = None,
+) -> Answer:
     """Write one HTML page about a store of runs: curves, trade-offs, privacy, parameters.
 
     The page needs no network and can be mailed. Runs that differ only in their seed are put
@@ -24,22 +24,12 @@ def report(
 
     Example: dnatrace report runs --out report.html
     """
-    start(quiet)
     from dnatrace.report import write_report
 
     written = write_report(directory, out)
-    if as_json:
-        print_json(
-            {
-                "path": str(written.path),
-                "runs": written.runs,
-                "settings": written.settings,
-                "bytes": written.bytes,
-                "version": __version__,
-            }
-        )
-    else:
-        print(
-            f"Wrote {written.path} ({written.bytes / 1000:,.0f} kB): "
-            f"runs {written.runs}, settings {written.settings}"
-        )
+    size = f"{written.bytes / 1000:,.0f} kB"
+    counts = f"runs {written.runs}, settings {written.settings}"
+    return Answer(
+        values=asdict(written) | {"path": str(written.path), "version": __version__},
+        shown=[f"Wrote {written.path} ({size}): {counts}"],
+    )

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.methods.catalogue import CATALOGUE
-from dnatrace.report.parameters import described_settings
+from dnatrace.methods.catalogue import METHODS
 from dnatrace.report.reading import METHOD, StoredRun
+from dnatrace.runs.parameters import default_of, described_settings
 from dnatrace.runs.quantities import Quantity
 
-EPSILON = "privacy.epsilon"
+EPSILON, RELEASE = "privacy.epsilon", "method.release"
 
 _SHORT = {
     EPSILON: "ε",
@@ -84,8 +84,7 @@ class Names:
     """Names for settings: the method, and every setting that differs and is not its default."""
 
     def __init__(self, settings: Sequence[Settings]) -> None:
-        self._defaults = {key: known.default for key, known in described_settings().items()}
-        keys = dict.fromkeys([*self._defaults, *(key for one in settings for key in one)])
+        keys = dict.fromkeys([*described_settings(), *(key for one in settings for key in one)])
         self._varying = [
             key
             for key in keys
@@ -95,10 +94,11 @@ class Names:
     @property
     def unsaid(self) -> dict[str, Any]:
         """Settings that differ between runs and have this value where a label does not say so."""
+        defaults = {key: known.default for key, known in described_settings().items()}
         return {
-            key: self._defaults[key]
+            key: defaults[key]
             for key in self._varying
-            if key != EPSILON and self._defaults.get(key) is not None
+            if key not in (EPSILON, RELEASE) and defaults.get(key) is not None
         }
 
     def label(self, one: Settings, *, skip: Collection[str] = (), in_full: bool = False) -> str:
@@ -111,7 +111,7 @@ class Names:
         return ", ".join(parts)
 
     def _is_default(self, one: Settings, key: str) -> bool:
-        return key in self._defaults and one.get(key) == self._defaults[key]
+        return one.get(key) == default_of(key, str(one.get(METHOD)))
 
     def plain(self, one: Settings) -> bool:
         """Return whether settings that differ between runs have their defaults in this one."""
@@ -127,12 +127,12 @@ class Names:
 
     def order(self, one: Settings) -> tuple[Any, ...]:
         """Return a key to sort by: method, then default before other values, then the value."""
-        method, known = str(one.get(METHOD)), list(CATALOGUE)
+        method, known = str(one.get(METHOD)), METHODS.names
         place = known.index(method) if method in known else len(known)
         rest = (
             (key != EPSILON and key in one and not self._is_default(one, key), _sortable(value))
             for key in self._varying
-            for value in [one.get(key, self._defaults.get(key))]
+            for value in [one.get(key, default_of(key, method))]
         )
         return (place, method, *rest)
 

@@ -17,8 +17,8 @@ from dnatrace._version import __version__
 from dnatrace.files import replacing
 from dnatrace.report import measures
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
-from dnatrace.report.parameters import Setting, described_settings
 from dnatrace.report.reading import read_runs
+from dnatrace.runs.parameters import Setting, described_settings
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 
 _PACKAGE = "dnatrace.report"

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store
+from dnatrace.runs.config import RunConfig, flatten
 from dnatrace.runs.quantities import DAILY, EPSILONS, GROUPED, RESULTS
 
 METHOD = "method.name"
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 _DAILY_COLUMNS = ("day", *dict.fromkeys(column for q in DAILY for column in q.columns))
 _RENAMED = {"isolated_ill": "isolated_exposed_or_infected"}  # columns of older stores
-# Settings that change nothing when a method adds no noise.
-_OF_NOISE = ("privacy.", "method.gamma", "method.rho")
-_OF_NETWORKS = {"method.model": "dna", "method.decoder": "tally"}  # changes these alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,7 +81,7 @@ def read_run(path: Path) -> StoredRun:
     """
     config = store.read_json(path, "config.json")
     summary = _check_summary(path / "summary.json", store.read_json(path, "summary.json"))
-    settings = settings_with_effect(config, summary["privacy"])
+    settings = settings_with_effect(config)
     seed = settings.pop("seed", None)
     if not isinstance(seed, int) or isinstance(seed, bool):
         _damaged(path / "config.json", "it has no seed")
@@ -99,27 +97,17 @@ def read_run(path: Path) -> StoredRun:
     )
 
 
-def settings_with_effect(config: Mapping[str, Any], privacy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a stored run that can have changed it, by dotted key."""
-    settings = flatten(config)
-    noisy = privacy.get("noise", "unknown") is not None
-    return {
-        key: value
-        for key, value in settings.items()
-        if (noisy or not key.startswith(_OF_NOISE))
-        and _OF_NETWORKS.get(key, settings.get(METHOD)) == settings.get(METHOD)
-    }
+def settings_with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a stored run that have an effect, by dotted key.
 
-
-def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values by dotted key."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
+    Older stores hold all settings; a plug-in that is not installed here is taken as it stands.
+    """
+    try:
+        values = RunConfig(**config).effective()
+    except InputError:
+        values = dict(config)
+    values.pop("schema", None)
+    return flatten(values)
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:

@@ -354,33 +354,3 @@ def _parse_setting(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError:
         value = written.strip()
     return nested(SHORTCUTS.get(path.strip(), path.strip()), value)
-
-
-def described_settings() -> dict[str, dict[str, Any]]:
-    """Return default, meaning and source of every key of the configuration, by dotted key.
-
-    Keys of a method, simulator or policy that several of them have are told once.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for key, name in RunConfig.names_in_files().items():
-        field = RunConfig.model_fields[name]
-        kinds = list(CATALOGUES[key]) if key in CATALOGUES else [type(field.default)]
-        sections = [kind for kind in kinds if issubclass(kind, Settings)]
-        if not sections:
-            found[key] = _described(field, field.default)
-        for kind in sections:
-            for inner, inner_name in kind.names_in_files().items():
-                default = kind.model_fields[inner_name].default
-                if inner == "name":
-                    default = field.default.name
-                elif inner == "release":
-                    default = None
-                described = _described(kind.model_fields[inner_name], default)
-                found.setdefault(f"{key}.{inner}", described)
-    return found
-
-
-def _described(field: Any, default: Any) -> dict[str, Any]:
-    more = field.json_schema_extra or {}
-    plain = getattr(default, "value", default)
-    return {"default": plain, "meaning": field.description or "", "source": more.get("source", "")}

@@ -7,9 +7,6 @@ import platform
 from typing import Any
 
 import numba
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from dnatrace._version import __version__
 from dnatrace.simulators.catalogue import SIMULATORS
@@ -48,17 +45,3 @@ def examine() -> dict[str, Any]:
 def _examine_simulators() -> dict[str, tuple[bool, str]]:
     """Return whether each simulator is usable, and what it is or what is missing."""
     return {simulator.title(): simulator.availability() for simulator in SIMULATORS}
-
-
-def show(report: dict[str, Any]) -> None:
-    """Print a report for a person."""
-    table = Table(title=f"dnatrace {report['version']}", title_justify="left", show_header=False)
-    table.add_row("Python", f"{report['python']} on {report['machine']}")
-    table.add_row("threads", f"{report['threads']} of {report['cores']} cores")
-    for name, version in report["libraries"].items():
-        table.add_row(name, version)
-    for name, note in report["simulator_notes"].items():
-        table.add_row(f"simulator {name}", escape(note))
-    for name, part in report["parts"].items():
-        table.add_row(name, "installed" if part["installed"] else escape(f"absent: {part['how']}"))
-    Console().print(table)

@@ -1,11 +1,13 @@
 """A progress bar on a terminal, plain log lines elsewhere."""
 
+import functools
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
+from numba.core import event
 from rich.console import Console
 from rich.progress import Progress
 
@@ -13,25 +15,71 @@ Item = TypeVar("Item")
 _LOG = logging.getLogger(__name__)
 
 
-def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    """Yield the items and show on stderr how far they are; log a line at each tenth elsewhere."""
+def tracker(label: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:
+    """Return `track` for items that have a name."""
+    return lambda items, total: track(items, total, label)
+
+
+def track(
+    items: Iterable[Item], total: int, label: str, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Item]:
+    """Yield the items and show on stderr how far they are; log a line at each tenth elsewhere.
+
+    The time left is estimated from the second item on: kernels are compiled during the first.
+    """
     if not _LOG.isEnabledFor(logging.INFO):
         yield from items
     elif sys.stderr.isatty():
         # Speed over an hour: runs that take minutes come in too rarely for the usual half minute.
         with Progress(
-            console=Console(stderr=True), transient=True, speed_estimate_period=3600.0
+            console=Console(stderr=True),
+            transient=True,
+            speed_estimate_period=3600.0,
+            get_time=clock,
         ) as bar:
-            yield from bar.track(items, total=total, description=label)
+            task = bar.add_task(label, total=total)
+            for item in items:
+                yield item
+                bar.advance(task)  # the speed is that after the first advance
     else:
-        start = time.monotonic()
+        first = 0.0
         for done, item in enumerate(items, start=1):
             yield item
+            if done == 1:
+                first = clock()
             if done * 10 // total > (done - 1) * 10 // total:
-                left = (time.monotonic() - start) / done * (total - done)
-                _LOG.info("%s: %d of %d, about %s left", label, done, total, _duration(left))
+                left = _time_left(clock() - first, done, total)
+                _LOG.info("%s: %d of %d%s", label, done, total, left)
 
 
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+def _time_left(since_first: float, done: int, total: int) -> str:
+    """Return what to say of the time left; nothing after the first item and after the last."""
+    if not 1 < done < total:
+        return ""
+    minutes, seconds = divmod(round(since_first / (done - 1) * (total - done)), 60)
+    return f", about {minutes} min {seconds:02d} s left" if minutes else f", about {seconds} s left"
+
+
+@functools.cache
+def announce_compilation() -> None:
+    """Let one log line, once per process, say when a kernel of the package has to be compiled.
+
+    Numba tells of compilations alone, not of kernels that it finds in its cache.
+    """
+    event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+
+
+class _Announcer(event.Listener):
+    """Log the first compilation of a kernel of this package."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def on_start(self, event: event.Event) -> None:
+        module = event.data["dispatcher"].py_func.__module__
+        if not self._told and module.startswith("dnatrace."):
+            self._told = True
+            _LOG.info("compiling on first use: about a minute, once per installation")
+
+    def on_end(self, event: event.Event) -> None:
+        """Do nothing: the start was told."""

@@ -1,0 +1,166 @@
+"""What makes a command of a function: options that all have, the set-up, the answer."""
+
+import functools
+import inspect
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Exit, Option
+
+from dnatrace.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Json = Annotated[bool, Option("--json", help="Print one JSON object on stdout.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No log lines on stderr.")]
+Threads = Annotated[
+    int | None, Option("--threads", min=1, help="Threads to use; all cores by default.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a command found.
+
+    Attributes:
+        values: what --json prints.
+        shown: what a person reads: texts, tables, functions that print.
+        indent: of the JSON; None for one line.
+        failed: whether the exit code is 1.
+        failures: told on standard error, also when quiet; the exit code is then 1.
+    """
+
+    values: Any
+    shown: "Sequence[str | Table | Callable[[], None]]" = ()
+    indent: int | None = None
+    failed: bool = False
+    failures: Sequence[str] = ()
+
+
+def command(
+    *, threads: bool = False, kernels: bool = False
+) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
+    """Make a command of a function that returns an answer: add --json and -q, set up, print.
+
+    Args:
+        threads: whether it has --threads; it then runs kernels, too.
+        kernels: whether it runs compiled kernels, so that it says when they are compiled.
+    """
+
+    def decorate(function: Callable[..., Answer]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def run(
+            *arguments: Any,
+            as_json: bool | None = None,
+            quiet: bool | None = None,
+            n_threads: int | None = None,
+            **options: Any,
+        ) -> None:
+            _set_up(bool(quiet), n_threads)
+            if threads or kernels:
+                from dnatrace.runs.progress import announce_compilation
+
+                announce_compilation()
+            _give(function(*arguments, **options), bool(as_json))
+
+        shared = {"as_json": Json, "quiet": Quiet} | ({"n_threads": Threads} if threads else {})
+        return with_options(run, function, shared)
+
+    return decorate
+
+
+def with_options(
+    run: Callable[..., Any], function: Callable[..., Any], options: dict[str, Any], hidden: str = ""
+) -> Callable[..., Any]:
+    """Let the parser see that `run` takes what a function takes, but for one, and options."""
+    names = [p for p in inspect.signature(function).parameters.values() if p.name != hidden]
+    names += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=None)
+        for name, kind in options.items()
+    ]
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in names]
+    run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in by_name}
+    return run
+
+
+class _Stderr(logging.StreamHandler[Any]):
+    """Log lines to what is stderr at the time: above the progress bar while one is shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def _set_up(quiet: bool, threads: int | None) -> None:
+    """Set up logging, warnings and threads for a command."""
+    level = logging.ERROR if quiet else logging.INFO
+    logging.basicConfig(level=level, format="%(message)s", handlers=[_Stderr()])
+    logging.captureWarnings(True)
+    warnings.showwarning = lambda message, *_: logging.getLogger("dnatrace").warning(
+        "warning: %s", message
+    )
+    if threads is not None:
+        import numba
+
+        most = numba.get_num_threads()
+        if threads > most:
+            raise InputError(f"--threads {threads}: this machine offers {most}")
+        numba.set_num_threads(threads)
+
+
+def _give(answer: Answer, as_json: bool) -> None:
+    """Print an answer, and end with exit code 1 if it tells of a failure."""
+    if as_json:
+        print(json.dumps(answer.values, allow_nan=False, indent=answer.indent))
+    else:
+        _show(answer.shown)
+    for failure in answer.failures:
+        print(f"dnatrace: {failure}", file=sys.stderr)
+    if answer.failed or answer.failures:
+        raise Exit(1)
+
+
+def _show(parts: "Sequence[str | Table | Callable[[], None]]") -> None:
+    from rich.console import Console
+
+    for part in parts:
+        if isinstance(part, str):
+            print(part)
+        elif callable(part):
+            part()
+        else:
+            Console().print(part)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> "Table":
+    """Return rows under the names of their columns."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    made = Table()
+    for column in rows[0] if rows else ():
+        made.add_column(column, justify="right")
+    for row in rows:
+        texts = (f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values())
+        made.add_row(*map(escape, texts))
+    return made
+
+
+@contextmanager
+def needs_extra(extra: str, what: str) -> Iterator[None]:
+    """Say which extra is missing when an import in the block fails for want of it."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").startswith("dnatrace"):
+            raise
+        message = f"{what} needs {error.name}: pip install 'dnatrace[{extra}]'"
+        raise InputError(message) from error

@@ -1,0 +1,69 @@
+"""The options that choose a configuration, written once for the commands that take them."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+from dnatrace.cli._command import Answer, with_options
+
+Setting = Annotated[list[str] | None, Option("--set", help="section.key=value; may be repeated.")]
+Gamma = Annotated[float | None, Option(help="Messages are clipped to [0, γ].")]
+
+_PRESET = Option(
+    help="Configuration to start from.", show_default="standard; paper to examine as_published"
+)
+_OPTIONS = {
+    "preset": Annotated[str | None, _PRESET],
+    "file": Annotated[Path | None, Option("--config", help="TOML file laid over the preset.")],
+    "setting": Setting,
+    "method": Annotated[str | None, Option(help="Tracing method.")],
+    "release": Annotated[str | None, Option(help="Variant of the method's release.")],
+    "score": Annotated[str | None, Option(help="infected or exposed-or-infected.")],
+    "epsilon": Annotated[float | None, Option(help="Privacy budget.")],
+    "delta": Annotated[float | None, Option(help="Probability the bound may fail.")],
+    "unit": Annotated[str | None, Option(help="ε per release, contact or pair.")],
+    "gamma": Gamma,
+    "p1": Annotated[float | None, Option(help="Transmission by one contact.")],
+    "noise": Annotated[str | None, Option(help="fast (simulation) or secure.")],
+    "people": Annotated[int | None, Option(help="Size of the population.")],
+    "days": Annotated[int | None, Option(help="Length of the run.")],
+    "seed": Annotated[int | None, Option(help="Same seed, same result.")],
+    "simulator": Annotated[str | None, Option(help="city, replay, openabm, covasim.")],
+}
+RUN = tuple(_OPTIONS)
+RELEASE = ("preset", "setting", *["method", "release", "epsilon", "delta", "unit", "gamma", "p1"])
+
+
+def configured(
+    *names: str, published: str = "standard", usual: tuple[str, ...] = ()
+) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """Give a command options that choose a configuration; it gets the configuration as `config`.
+
+    Args:
+        names: of the options.
+        published: preset to start from when the release is as published and no preset is given.
+        usual: settings, as for --set, that yield to what is given.
+    """
+
+    def decorate(function: Callable[..., Answer]) -> Callable[..., Answer]:
+        @functools.wraps(function)
+        def run(**options: Any) -> Answer:
+            from dnatrace.runs.config import load_config
+
+            given = {name: options.pop(name) for name in names}
+            default = published if given["release"] == "as_published" else "standard"
+            config = load_config(
+                preset=given.pop("preset") or default,
+                file=given.pop("file", None),
+                settings=(*usual, *(given.pop("setting") or ())),
+                overrides=given,
+            )
+            return function(config=config, **options)
+
+        chosen = {name: _OPTIONS[name] for name in names}
+        return with_options(run, function, chosen, hidden="config")
+
+    return decorate

@@ -1,0 +1,49 @@
+"""`dnatrace attack`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from dnatrace.cli._command import Answer, command
+from dnatrace.cli._configuration import RELEASE, configured
+
+if TYPE_CHECKING:
+    from dnatrace.runs.config import RunConfig
+
+
+@command(threads=True)
+@configured(*RELEASE, published="paper")
+def attack(
+    config: "RunConfig",
+    co_attackers: Annotated[int, Option(help="People who pool their scores.")] = 0,
+    days: Annotated[int, Option(help="Days on which they meet the victim.")] = 1,
+    draws: Annotated[int, Option(help="Victims of each kind.")] = 100_000,
+    out: Annotated[Path | None, Option(help="Picture: .png, .svg or .pdf.")] = None,
+) -> Answer:
+    """Play the paper's adversary: somebody who meets only the victim and watches their own score.
+
+    Example: dnatrace attack --method dpfn-s --epsilon 1 --co-attackers 3 --days 5 --out attack.png
+    """
+    from dnatrace.files import replacing
+    from dnatrace.methods.base import release_of
+    from dnatrace.runs import audits
+
+    if out is not None:
+        audits.check_picture(out)
+    result = audits.attack(config, co_attackers=co_attackers, days=days, draws=draws)
+    if out is not None:
+        with replacing(out) as temporary:
+            result.draw(temporary)
+    values = {
+        "method": config.method.name,
+        "release": release_of(config.method),
+        "success": result.success,
+        "true_positive_rate": result.true_positive_rate,
+        "false_positive_rate": result.false_positive_rate,
+        "limit": result.limit,
+        "co_attackers": co_attackers,
+        "days": days,
+        "draws": result.draws,
+    }
+    return Answer(values=values, shown=[result.words])

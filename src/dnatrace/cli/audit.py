@@ -1,0 +1,71 @@
+"""`dnatrace audit`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from dnatrace.cli._command import Answer, command
+from dnatrace.cli._configuration import RELEASE, configured
+
+if TYPE_CHECKING:
+    from dnatrace.runs.config import RunConfig
+
+
+@command(threads=True)
+@configured(*RELEASE, "score", published="paper")
+def audit(
+    config: "RunConfig",
+    own_tests: Annotated[
+        str, Option(help="none, negative, positive or negative-positive.")
+    ] = "none",
+    releases: Annotated[int, Option(help="Consecutive days the attacker looks.")] = 1,
+    draws: Annotated[int, Option(help="Releases of each of the two worlds.")] = 1_000_000,
+    confidence: Annotated[float, Option(help="Of the lower bound.")] = 0.99,
+    out: Annotated[Path | None, Option(help="Keep the result, with its date: .json.")] = None,
+) -> Answer:
+    """Attack a method's own release and print a lower bound on its ε beside the claim.
+
+    Two worlds that differ in one message are released many times each; how well they can be told
+    apart bounds ε from below. Exits with 1 when the bound is above the claim.
+
+    Example: dnatrace audit --method dpfn-s --release as_published --own-tests positive
+    """
+    from dnatrace.methods.adversary import OwnTests
+    from dnatrace.methods.base import release_of
+    from dnatrace.runs import audits
+    from dnatrace.settings import choose
+
+    result = audits.audit(
+        config,
+        own_tests=choose("own tests", own_tests, OwnTests),
+        releases=releases,
+        draws=draws,
+        confidence=confidence,
+    )
+    values = {
+        "method": config.method.name,
+        "release": release_of(config.method),
+        "own_tests": own_tests,
+        "releases": releases,
+        "claimed_epsilon": result.claimed_epsilon,
+        "empirical_epsilon_lower_bound": result.lower_bound,
+        "delta": result.delta,
+        "confidence": result.confidence,
+        "draws": result.draws,
+        "passed": result.passed,
+    }
+    if out is not None:
+        audits.write_audit(out, values)
+    return Answer(values=values, shown=[_words(values)], failed=not result.passed)
+
+
+def _words(a: dict[str, Any]) -> str:
+    return (
+        f"{a['method']}, release {a['release']}, own tests: {a['own_tests']}.\n"
+        f"Claimed: ε = {a['claimed_epsilon']:.3g} at δ = {a['delta']:g} for one contact over "
+        f"{a['releases']} release{'s' if a['releases'] > 1 else ''}.\n"
+        f"Shown by {a['draws']:,} draws: ε is at least {a['empirical_epsilon_lower_bound']:.3g} "
+        f"({100 * a['confidence']:g} % confidence).\n"
+        f"{'The claim stands.' if a['passed'] else 'THE CLAIM IS FALSE.'}"
+    )

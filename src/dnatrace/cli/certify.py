@@ -1,0 +1,88 @@
+"""`dnatrace certify`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument
+
+from dnatrace.cli._command import Answer, command, table
+
+Model = Annotated[str, Argument(help="A model that ships, or the path of a model file.")]
+
+
+@command()
+def certify(model: Model = "dna") -> Answer:
+    """Print what is proved of a network, layer by layer, computed anew from its weights.
+
+    Of the decoder of tally, what it reads. Exits with 1 when the certificate in the file of a
+    network does not match the weights.
+
+    Example: dnatrace certify dna-paper
+    """
+    from dnatrace.networks.decoder import is_decoder
+
+    path = path_of(model)
+    return _certify_decoder(model, path) if is_decoder(path) else _certify_network(model, path)
+
+
+def path_of(model: str) -> Path:
+    """Return the file of a network or decoder that ships, or of a path."""
+    from dnatrace.networks.decoder import decoder_names, decoder_path
+    from dnatrace.networks.runtime import model_path
+
+    return decoder_path(model) if model in decoder_names() else model_path(model)
+
+
+def _certify_network(name: str, path: Path) -> Answer:
+    from dnatrace.networks.model_file import read_model
+
+    held = read_model(path)
+    design, proved = held.architecture, held.certificate
+    values = {
+        "model": name,
+        "kind": design.kind.value,
+        "variant": design.variant.value,
+        "gamma": design.gamma,
+        "lipschitz_bound": proved.lipschitz_bound,
+        "digest": proved.digest,
+        "digest_matches": held.digest_matches,
+        "certificate_matches": held.matches,
+        "layers": [
+            {"layer": x.name, "shape": list(x.shape), "norm": x.norm} for x in proved.layers
+        ],
+        "provenance": held.provenance,
+    }
+    rows = [
+        {"layer": x.name, "shape": " × ".join(map(str, x.shape)), "norm": f"{x.norm:.9f}"}
+        for x in proved.layers
+    ]
+    text = (
+        f"Lipschitz bound {proved.lipschitz_bound:.9f}: one of C messages moves G by at most "
+        f"{design.gamma:g} × {proved.lipschitz_bound:.9f} / C.\nWeights {proved.digest}.\n"
+        f"{'The certificate in the file matches.' if held.matches else 'IT DOES NOT MATCH.'}"
+    )
+    title = f"{name}: linear maps on the path of a message"
+    return Answer(values=values, shown=[title, table(rows), text], failed=not held.matches)
+
+
+def _certify_decoder(name: str, path: Path) -> Answer:
+    """Tell what is proved of what a decoder reads; a file that does not match is refused."""
+    from dnatrace.networks.decoder import SENSITIVITY, load_decoder
+
+    decoder = load_decoder(path)
+    alarm = decoder.alarm
+    values = {
+        "decoder": name,
+        "alarm": {"low": alarm.low, "high": alarm.high},
+        "sensitivity": SENSITIVITY,
+        "digest": decoder.digest,
+        "provenance": decoder.provenance,
+    }
+    text = (
+        f"{name}: a decoder. It reads tallies after noise, and public facts; nothing is asked of "
+        f"its weights.\nA tally is the sum over contacts of (message - {alarm.low:g}) / "
+        f"{alarm.high - alarm.low:g}, cut to 0 … 1: one message moves it by at most "
+        f"{SENSITIVITY:g}, for every history of own tests.\nWeights {decoder.digest}; the "
+        "certificate in the file matches."
+    )
+    return Answer(values=values, shown=[text])

@@ -1,0 +1,57 @@
+"""`dnatrace dataset`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli._configuration import Setting
+
+
+@command(threads=True)
+def dataset(
+    out: Annotated[Path, Option(help="New directory for the dataset.")] = Path("data"),
+    people: Annotated[int | None, Option(help="Size of the population (100000).")] = None,
+    days: Annotated[int | None, Option(help="Length of every run (100).")] = None,
+    policy: Annotated[
+        str | None, Option(help="Method that chooses tests in the runs (dpfn-s).")
+    ] = None,
+    train_seeds: Annotated[str, Option(help="Runs to train on, such as 1,5-8.")] = "7001",
+    validation_seeds: Annotated[str, Option(help="Runs to watch training on.")] = "7002",
+    test_seeds: Annotated[str, Option(help="Runs to evaluate on.")] = "7003",
+    setting: Setting = None,
+) -> Answer:
+    """Run epidemics and keep what a network learns from: one sample per person and day.
+
+    All person-days in state I and as many others, drawn uniformly; messages as histograms. At first
+    0.5 % of the people are infected, so that a policy that works leaves enough to learn from.
+
+    Example: dnatrace dataset --out data --people 20000 --days 60
+    """
+    from dnatrace.runs.progress import tracker
+    from dnatrace.training import generate as training_data
+
+    seeds = {"train": train_seeds, "validation": validation_seeds, "test": test_seeds}
+    plan = training_data.plan_dataset(
+        people=people,
+        days=days,
+        method=policy,
+        seeds={split: training_data.parse_seeds(text) for split, text in seeds.items()},
+        settings=setting or (),
+    )
+    info = training_data.generate(plan, out, track=tracker("days"))
+    rows = [
+        {
+            "split": name,
+            "samples": f"{split.samples:,}",
+            "in state I": f"{split.positives:,}",
+            "person-days": f"{info.origin['runs'][name]['person_days']:,}",
+            "error of F": f"{split.f_error[1]:.1e} (at most {split.f_error[0]:.1e})",
+        }
+        for name, split in info.splits.items()
+    ]
+    title = f"Policy {info.origin['policy']}, dataset {info.digest}"
+    return Answer(
+        values=info.as_dict() | {"out": str(out)}, shown=[title, table(rows), f"Stored in {out}"]
+    )

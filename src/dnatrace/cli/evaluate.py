@@ -1,0 +1,49 @@
+"""`dnatrace evaluate`."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from dnatrace.cli._command import Answer, command, table
+
+
+@command(threads=True)
+def evaluate(
+    model: Annotated[str | None, Argument(help="Model file or the name of a shipped one.")] = None,
+    data: Annotated[
+        Path | None, Option(help="Dataset; its test split is used. Absent: a small run.")
+    ] = None,
+    resamplings: Annotated[int, Option(help="Of people, for the intervals.")] = 200,
+    out: Annotated[Path | None, Option(help="Write the table: .md, and .json beside it.")] = None,
+) -> Answer:
+    """Print how well FN and the networks tell infected people from others.
+
+    Networks that stand beside the model in its directory (alone, without messages, the paper's) are
+    part of the table. Without --data a small run is made, which takes seconds.
+
+    Example: dnatrace evaluate --data data --out auc.md
+    """
+    from dnatrace.runs.progress import tracker
+    from dnatrace.training import auc_table
+
+    if out is not None:
+        auc_table.check_page(out)
+    models = auc_table.choose_models(model)
+    if data is not None:
+        held = auc_table.read_test_data(data)
+    else:
+        held = auc_table.small_test_data(track=tracker("days"))
+        logging.getLogger("dnatrace").info("evaluated on %s", held.description)
+    made = auc_table.make_table(models, held, resamplings=resamplings)
+    values = made.as_json()
+    if out is not None:
+        auc_table.write_page(made, out, json.dumps(values, indent=1, allow_nan=False))
+    groups = [
+        part
+        for group in auc_table.GROUPS
+        for part in (f"AUC in percent, {group}", table(auc_table.table_rows(made, group)))
+    ]
+    return Answer(values=values, shown=[*groups, f"Data: {held.description}"])

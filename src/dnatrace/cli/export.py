@@ -1,0 +1,34 @@
+"""`dnatrace export`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument
+
+from dnatrace.cli._command import Answer, command, needs_extra
+from dnatrace.cli.certify import Model, path_of
+from dnatrace.errors import InputError
+
+
+@command()
+def export(
+    model: Model,
+    out: Annotated[Path, Argument(help="File to write: .onnx.")],
+) -> Answer:
+    """Write a model as ONNX, from shares of messages and public facts to G.
+
+    Needs the extra `export`.
+
+    Example: dnatrace export dna dna.onnx
+    """
+    from dnatrace.networks.decoder import is_decoder
+    from dnatrace.networks.runtime import load_model
+
+    if is_decoder(path_of(model)):
+        raise InputError(f"'{model}' is a decoder; only networks of dna can be exported")
+    with needs_extra("export", "export"):
+        from dnatrace.networks.export import write_onnx
+    held = load_model(model)
+    write_onnx(held, out)
+    values = {"model": model, "file": str(out), "digest": held.certificate.digest}
+    return Answer(values=values, shown=[f"Wrote {out}"])

@@ -1,0 +1,191 @@
+"""`dnatrace reproduce`."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
+
+if TYPE_CHECKING:
+    from dnatrace.paper.claims import Claim
+
+
+class Target(StrEnum):
+    """What can be reproduced."""
+
+    FIGURE = "figure"
+    TABLE = "table"
+    AUC = "auc"
+    THEOREMS = "theorems"
+    GAMMA = "gamma"
+
+
+@command(kernels=True)
+def reproduce(
+    target: Annotated[Target, Argument(help="Which result; gamma chooses the best γ.")],
+    method: Annotated[
+        str | None, Option(help="Only this method, beside fn, public-only and random.")
+    ] = None,
+    quick: Annotated[bool, Option("--quick", help="A small version that says so.")] = False,
+    fresh: Annotated[
+        bool, Option("--fresh", help="Twenty fresh seeds instead of the ten.")
+    ] = False,
+    out: Annotated[Path | None, Option(help="Directory for CSV, JSON, SVG, PDF, MD.")] = None,
+    store: Annotated[
+        Path | None, Option(help="Directory of the runs; OUT/runs by default.")
+    ] = None,
+    data: Annotated[
+        Path | None, Option(help="auc: dataset; its test split is used. Absent: a small run.")
+    ] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
+) -> Answer:
+    """Run a result of the paper again and judge its claims: reproduced, not reproduced, reversed.
+
+    Runs are kept in the store, so that an interrupted call resumes; with neither --out nor --store
+    they are not kept. The published setting and each method at its best γ stand side by side. A run
+    that fails is reported, the claims that need it are not tested, and the exit code is 1.
+
+    Example: dnatrace reproduce figure --quick --out reproduced
+    """
+    start(cluster)
+    from dnatrace.runs.progress import tracker
+
+    command_line = _command_line(target, method, quick, fresh, data)
+    kept = store or (out / "runs" if out is not None else None)
+    with told_in_one_line(), _a_store(kept) as runs:
+        if target in (Target.AUC, Target.THEOREMS):
+            small = quick or (target is Target.AUC and data is None)
+            return _verdicts(
+                _without_runs(target, quick, data, out, command_line), target, small, out
+            )
+        how: dict[str, Any] = {"store": runs, "method": method, "track": tracker("runs")}
+        how |= {"workers": workers, "cluster": cluster}
+        if target is Target.GAMMA:
+            return _choose_gammas(quick, out, how)
+        return _with_runs(target, quick, fresh, out, command_line, how)
+
+
+def _command_line(
+    target: Target, method: str | None, quick: bool, fresh: bool, data: Path | None
+) -> str:
+    parts = ["dnatrace reproduce", target.value]
+    parts += [f"--method {method}"] if method else []
+    parts += ["--quick"] if quick else []
+    parts += ["--fresh"] if fresh else []
+    parts += [f"--data {data.name}"] if data is not None else []
+    return " ".join(parts)
+
+
+@contextmanager
+def _a_store(kept: Path | None) -> Iterator[Path]:
+    """Yield the store to use; one that vanishes when none is asked for."""
+    if kept is not None:
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="dnatrace-") as directory:
+        yield Path(directory)
+
+
+def _with_runs(
+    target: Target,
+    quick: bool,
+    fresh: bool,
+    out: Path | None,
+    command_line: str,
+    how: dict[str, Any],
+) -> Answer:
+    """Judge the claims about closed-loop runs, and write them."""
+    from dnatrace.paper import files, reproduce, setting
+
+    size = setting.QUICK if quick else setting.FULL
+    size = setting.with_fresh_seeds(size) if fresh else size
+    done = reproduce.reproduce(target.value, size=size, **how)
+    if out is not None:
+        stem = f"{target.value}-fresh" if fresh else target.value
+        files.write_reproduction(done, out, command_line, stem=stem)
+    return _verdicts(done.claims, target, quick, out, done.failures)
+
+
+def _without_runs(
+    target: Target, quick: bool, data: Path | None, out: Path | None, command_line: str
+) -> "list[Claim]":
+    """Judge the claims that need no closed-loop runs, and write them."""
+    from dnatrace.paper import files as reproduction_files
+    from dnatrace.paper import theorems
+    from dnatrace.runs.progress import tracker
+    from dnatrace.training import auc_table
+
+    notes, title = [], f"The paper's {target.value}"
+    if target is Target.THEOREMS:
+        claims = theorems.theorem_claims(quick=quick, track=tracker("days"))
+        notes.append("SMALL VERSION: few audit draws." if quick else "Audits of 1,000,000 draws.")
+        notes.append(f"Claims about projection are a {theorems.SMALL}.")
+        title += " (SMALL VERSION)" if quick else " (claims about projection: SMALL VERSION)"
+    else:
+        held = (
+            auc_table.read_test_data(data)
+            if data is not None and not quick
+            else auc_table.small_test_data(track=tracker("days"))
+        )
+        claims = [c for made in theorems.auc_tables(held) for c in theorems.auc_claims(made)]
+        notes.append(f"Data: {held.description}.")
+        title += " (SMALL VERSION)" if held.is_small else ""
+    if out is not None:
+        files = reproduction_files.verdict_files(target.value, claims, notes, command_line, title)
+        files[f"{target.value}.csv"] = reproduction_files.claims_csv(claims)
+        reproduction_files.write_all(files, out)
+    return claims
+
+
+def _choose_gammas(quick: bool, out: Path | None, how: dict[str, Any]) -> Answer:
+    """Choose the best γ on validation seeds; OUT/best_gamma.csv has the form of the package's."""
+    from dnatrace.paper import files, reproduce, setting
+
+    choices = reproduce.choose_gammas(size=setting.QUICK if quick else setting.FULL, **how)
+    if out is not None:
+        files.write_all(files.gamma_files(choices), out)
+    columns = ("method", "release", "epsilon", "gamma")
+    rows = [{column: str(row[column]) for column in columns} for row in choices.rows]
+    return Answer(
+        values={"best_gamma": list(choices.rows), "notes": list(choices.notes)},
+        shown=["Best γ on validation seeds", table(rows)],
+        failures=choices.failures,
+    )
+
+
+def _verdicts(
+    claims: "Sequence[Claim]",
+    target: Target,
+    small: bool,
+    out: Path | None,
+    failures: Sequence[str] = (),
+) -> Answer:
+    values = [claim.as_json() for claim in claims]
+    title = f"{'SMALL VERSION of the' if small else 'The'} paper's {target.value}"
+    places = [f"Written to {out}"] if out is not None else []
+    return Answer(
+        values=values, shown=[title, table([_row(v) for v in values]), *places], failures=failures
+    )
+
+
+def _row(values: dict[str, Any]) -> dict[str, str]:
+    """Return what the table shows of a claim; nothing stands for a number that is absent."""
+    interval = values["interval"] or ()
+    return {
+        "claim": values["claim"],
+        "published": _number(values["published"]),
+        "ours": _number(values["ours"]),
+        "interval": " … ".join(map(_number, interval)),
+        "verdict": values["verdict"],
+    }
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -1,0 +1,40 @@
+"""`dnatrace run`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from dnatrace.cli._command import Answer, command
+from dnatrace.cli._configuration import RUN, configured
+
+if TYPE_CHECKING:
+    from dnatrace.runs.config import RunConfig
+
+
+@command(threads=True)
+@configured(*RUN)
+def run(
+    config: "RunConfig",
+    out: Annotated[Path | None, Option(help="Directory to store the run in.")] = None,
+) -> Answer:
+    """Run an epidemic with contact tracing, once, from the first infections to the last day.
+
+    Every day the people with the highest released scores are tested and positives isolate. Prints
+    what came of it; --out also stores series, figures, provenance and a page to read.
+
+    Example: dnatrace run --method fn --people 10000 --seed 1 --set tests.capacity=0.04 --out runs
+    """
+    from dnatrace.report import write_report
+    from dnatrace.runs import presentation, store
+    from dnatrace.runs import run as runs
+    from dnatrace.runs.progress import tracker
+
+    if out is not None:
+        store.check_store(out)
+    result = runs.run(config, track=tracker("days"))
+    places = []
+    if out is not None:
+        stored = store.write_run(result, out)
+        places = [f"Stored in {stored}, report in {write_report(stored).path}"]
+    return Answer(values=result.as_json(), shown=[lambda: presentation.show_run(result), *places])

@@ -1,0 +1,79 @@
+"""`dnatrace sweep`, and what it shares with `dnatrace reproduce`."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Exit, Option
+
+from dnatrace.cli._command import Answer, command
+
+Workers = Annotated[
+    int | None, Option(min=1, help="Processes; one per core by default, cores shared out.")
+]
+Cluster = Annotated[str | None, Option(help="Dask scheduler to use instead, as tcp://host:port.")]
+
+
+def start(cluster: str | None) -> None:
+    """Silence what Dask logs about lost workers and schedulers: we say it in one line."""
+    if cluster is None:
+        return
+    with suppress(ImportError):
+        import_module("distributed")  # sets its own levels when it is imported
+    for name in ("distributed", "distributed.client", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+@contextmanager
+def told_in_one_line() -> Iterator[None]:
+    """Tell in one line that no worker is left (exit code 1) or that the user ended it (130)."""
+    from dnatrace.sweeps.workers import WorkersLostError
+
+    try:
+        yield
+    except WorkersLostError as error:
+        print(f"dnatrace: {error}", file=sys.stderr)
+        raise Exit(1) from None
+    except KeyboardInterrupt:
+        print("dnatrace: interrupted; the same command goes on", file=sys.stderr)
+        raise Exit(130) from None
+
+
+@command()
+def sweep(
+    config: Annotated[Path, Argument(help="TOML: settings of a run, seeds and grid.")],
+    store: Annotated[
+        Path, Option("--store", "--out", help="Directory of the runs, one in each.")
+    ] = Path("runs"),
+    workers: Workers = None,
+    cluster: Cluster = None,
+) -> Answer:
+    """Run a grid of settings times seeds, and keep every run in a store.
+
+    Runs that the store has are not done again, so an interrupted sweep resumes where it stopped. A
+    run that fails is reported and the rest continue; the exit code is then 1. Ctrl-C ends with 130.
+
+    Example: dnatrace sweep grid.toml --store runs --workers 2
+
+    where grid.toml has: seeds = { first = 1, count = 10 }, a table `grid`, and in it lists such
+    as method.name = ["fn", "dpfn-s"] and privacy.epsilon = [0.1, 1.0].
+    """
+    start(cluster)
+    from dnatrace.runs.progress import tracker
+    from dnatrace.sweeps import sweep as sweeps
+
+    configs = sweeps.read_sweep(config)
+    with told_in_one_line():
+        report = sweeps.sweep(
+            configs, store, workers=workers, cluster=cluster, track=tracker("runs")
+        )
+    counts = (
+        f"{report.complete} runs done, {report.skipped} were there already, "
+        f"{len(report.failed)} failed. Stored in {report.store}"
+    )
+    failures = [f"  {f.config.digest} (seed {f.config.seed}): {f.error}" for f in report.failed]
+    return Answer(values=report.as_json(), shown=[counts, *failures], failed=bool(report.failed))

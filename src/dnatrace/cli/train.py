@@ -1,0 +1,105 @@
+"""`dnatrace train`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from dnatrace.cli._command import Answer, command, needs_extra, table
+from dnatrace.cli._configuration import Gamma
+from dnatrace.errors import InputError
+
+NETWORKS = ("dna", "dna-paper", "tally")
+
+
+@command(kernels=True)
+def train(
+    dataset: Annotated[
+        Path | None, Argument(help="Directory that `dnatrace dataset` wrote; data if absent.")
+    ] = None,
+    out: Annotated[Path, Option(help="Directory for models and curves.")] = Path("models"),
+    network: Annotated[
+        str, Option(help="dna, dna-paper for the published network, or tally for a decoder.")
+    ] = "dna",
+    variant: Annotated[
+        list[str] | None, Option(help="combined, alone or public; may be repeated. All by default.")
+    ] = None,
+    gamma: Gamma = None,
+    epochs: Annotated[int | None, Option(help="Passes over the samples; 40.")] = None,
+    samples: Annotated[int | None, Option(help="Use so many of the samples.")] = None,
+    rounds: Annotated[int | None, Option(help="tally: rounds of runs and training.")] = None,
+    runs: Annotated[int | None, Option(help="tally: runs per round.")] = None,
+    people: Annotated[int | None, Option(help="tally: people of a run.")] = None,
+    days: Annotated[int | None, Option(help="tally: days of a run.")] = None,
+    steps: Annotated[int | None, Option(help="tally: steps of training.")] = None,
+    tallies: Annotated[
+        int | None, Option(help="tally: how many of the newest tallies it reads, 0 to 14.")
+    ] = None,
+    seed: Annotated[int, Option(help="Same seed, same weights.")] = 1,
+) -> Answer:
+    """Train a network on simulated runs, certify it and write a model file.
+
+    Networks of dna learn from a dataset; their curve of loss and validation AUC is written, too
+    (.csv, .svg), and a run that was killed resumes from its last epoch when the command is given
+    again. The decoder of tally makes its own runs, round by round, under what it has learned so
+    far. Needs the extra `train`.
+
+    Example: dnatrace train data --network dna --epochs 40 --out models
+    """
+    of_dna = _given(DATASET=dataset, variant=variant, gamma=gamma, epochs=epochs, samples=samples)
+    of_tally = _given(
+        rounds=rounds, runs=runs, people=people, days=days, steps=steps, tallies=tallies
+    )
+    if network not in NETWORKS:
+        raise InputError(f"network '{network}' does not exist; there are {', '.join(NETWORKS)}")
+    if network == "tally":
+        _refuse(network, of_dna)
+        rows, learned = [_train_decoder(out, seed, of_tally)], "runs of its own"
+    else:
+        _refuse(network, of_tally)
+        rows = _train_networks(out, network, seed, of_dna)
+        learned = f"{rows[0]['samples']:,} samples"
+    return Answer(values={"models": rows}, shown=[f"Trained on {learned}", table(rows)])
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _refuse(network: str, options: dict[str, Any]) -> None:
+    """Raise for the first option that was given and means nothing to a network."""
+    for name in options:
+        shown = name if name.isupper() else f"--{name}"
+        raise InputError(f"{shown} has no meaning for the network '{network}'")
+
+
+def _train_networks(
+    out: Path, network: str, seed: int, options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    from dnatrace.networks.architecture import Variant
+    from dnatrace.runs.progress import track
+    from dnatrace.settings import choose
+
+    with needs_extra("train", "training"):
+        from dnatrace.training.recipes import Order, train_models
+    dataset = options.pop("DATASET", Path("data"))
+    variants = tuple(choose("variant", v, Variant) for v in options.pop("variant", None) or Variant)
+    order = Order(
+        dataset=dataset, out=out, network=network, variants=variants, seed=seed, **options
+    )
+    return train_models(order, track=track)
+
+
+def _train_decoder(out: Path, seed: int, options: dict[str, Any]) -> dict[str, Any]:
+    from dnatrace.networks.model_file import SUFFIX
+    from dnatrace.runs.progress import track
+
+    with needs_extra("train", "training"):
+        from dnatrace.training.decoder import Settings
+        from dnatrace.training.decoder_rounds import Order, train_decoder
+    settings = {k: options.pop(k) for k in ("steps", "tallies") if k in options}
+    order = Order(out=out / f"tally{SUFFIX}", settings=Settings(seed=seed, **settings), **options)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: not a directory")
+    out.mkdir(parents=True, exist_ok=True)
+    return train_decoder(order, track=track)
