@@ -6,7 +6,6 @@ import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
-from dnatrace.sweeps import study as comparisons
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.study import Comparison, Spread, compare
 from tests.forked_sweeps import in_process
@@ -17,7 +16,6 @@ SMALL = {"people": 300, "days": 8, "initially_infected": 9}
 @pytest.fixture
 def here(monkeypatch):
     """Run in this process: what processes add is tested once."""
-    monkeypatch.setattr(comparisons, "execute", in_process)
     monkeypatch.setattr(sweeps, "execute", in_process)
 
 

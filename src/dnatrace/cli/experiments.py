@@ -30,7 +30,7 @@ Cluster = Annotated[
 @contextmanager
 def told_in_one_line() -> Iterator[None]:
     """Tell in one line that no worker is left (exit code 1) or that the user ended it (130)."""
-    from dnatrace.sweeps.workers import WorkersLostError
+    from dnatrace.sweeps.attempts import WorkersLostError
 
     try:
         yield

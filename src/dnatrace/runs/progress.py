@@ -3,13 +3,14 @@
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 
 Item = TypeVar("Item")
+Track = Callable[[Iterable[Any], int], Iterable[Any]]
 _LOG = logging.getLogger(__name__)
 
 
