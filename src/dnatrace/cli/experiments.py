@@ -16,7 +16,7 @@ import typer
 from dnatrace.cli.options import Json, Quiet, print_json, print_table, start
 
 if TYPE_CHECKING:
-    from dnatrace.paper.claims import Claim
+    from dnatrace.paper.verdicts import Claim
     from dnatrace.sweeps.sweep import SweepReport
 
 Workers = Annotated[
@@ -216,6 +216,7 @@ def _without_runs(
     from dnatrace.paper import files as reproduction_files
     from dnatrace.paper import theorems
     from dnatrace.runs.progress import track
+    from dnatrace.sweeps.results import write_all
     from dnatrace.training import auc_table
 
     notes, title = [], f"The paper's {target.value}"
@@ -239,7 +240,7 @@ def _without_runs(
     if out is not None:
         files = reproduction_files.verdict_files(target.value, claims, notes, command, title)
         files[f"{target.value}.csv"] = reproduction_files.claims_csv(claims)
-        reproduction_files.write_all(files, out)
+        write_all(files, out)
     return claims
 
 
@@ -260,6 +261,7 @@ def _choose_gammas(
     from dnatrace.paper import reproduce
     from dnatrace.paper import setting as paper_setting
     from dnatrace.runs.progress import track
+    from dnatrace.sweeps.results import write_all
 
     choices = reproduce.choose_gammas(
         store=runs,
@@ -270,7 +272,7 @@ def _choose_gammas(
         track=lambda items, n: track(items, n, "runs"),
     )
     if out is not None:
-        reproduction_files.write_all(reproduction_files.gamma_files(choices), out)
+        write_all(reproduction_files.gamma_files(choices), out)
     if as_json:
         print_json({"best_gamma": list(choices.rows), "notes": list(choices.notes)})
     else:

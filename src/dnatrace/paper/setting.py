@@ -16,7 +16,6 @@ from dnatrace.methods.catalogue import CATALOGUE, release_of
 from dnatrace.networks.architecture import Kind, Variant
 from dnatrace.networks.runtime import load_model, model_names
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.sweeps.study import Spread
 
 PUBLISHED_METHODS = ("traditional", "per-message", "dpfn", "dpfn-s", "dna")
 OUR_BEST = "tally"  # our best sound method, beside the published ones
@@ -29,7 +28,6 @@ FRESH_SEEDS = tuple(range(3001, 3021))
 VALIDATION_SEEDS = (501, 502, 503)
 GAMMAS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 WITHOUT_CLIP = ("traditional", "tally", *BOUNDS)
-PER_MILLE = 1000.0
 
 
 class Setting(StrEnum):
@@ -100,16 +98,6 @@ def with_fresh_seeds(size: Size) -> Size:
     return replace(size, seeds=FRESH_SEEDS[:n])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """Peak infection rate of a point over seeds, in per mille."""
-
-    point: Point
-    config: RunConfig
-    peak: Spread
-    sound: bool
-
-
 def methods_of(target: str, only: str | None) -> tuple[list[str], list[str]]:
     """Return the private methods of a target that exist here, and notes on those that do not."""
     published = PUBLISHED_METHODS if target == "figure" else ("dpfn-s", "dna")
@@ -133,28 +121,15 @@ def scenarios_of(target: str, size: Size) -> list[Scenario]:
 
 
 def points_of(target: str, methods: Sequence[str], size: Size) -> list[Point]:
-    """Return every point of a target; the bounds once a scenario, as they do not depend on ε."""
+    """Return every point of a target; the bounds do not depend on ε and are there once."""
     scenarios = scenarios_of(target, size)
+    once = list(dict.fromkeys(replace(s, epsilon=Scenario().epsilon) for s in scenarios))
     points = []
     for setting in Setting:
-        published_only = setting is Setting.PUBLISHED
         for method in methods:
-            if published_only and method not in PUBLISHED_METHODS:
-                continue  # nothing was published about it
-            points += [Point(setting=setting, method=method, scenario=s) for s in scenarios]
-        without_epsilon = dict.fromkeys(
-            Scenario(
-                adherence=s.adherence,
-                false_positive_rate=s.false_positive_rate,
-                false_negative_rate=s.false_negative_rate,
-            )
-            for s in scenarios
-        )
-        points += [
-            Point(setting=setting, method=method, scenario=s)
-            for s in without_epsilon
-            for method in BOUNDS
-        ]
+            if setting is Setting.BEST or method in PUBLISHED_METHODS:
+                points += [Point(setting=setting, method=method, scenario=s) for s in scenarios]
+        points += [Point(setting=setting, method=m, scenario=s) for s in once for m in BOUNDS]
     return points
 
 
