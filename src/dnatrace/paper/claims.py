@@ -125,7 +125,7 @@ def _order(
     if missing:
         note = "; ".join(_why(point, study) for point in missing)
         return [Claim(claim=text, published=published, rule=Rule.ORDER, note=note)]
-    difference = study.difference(*pair, PEAK, scale=PER_MILLE)
+    difference = study.difference(pair[0], pair[1], PEAK, scale=PER_MILLE)
     note = "difference of the means over common seeds, ‰"
     return [judge_order(text, difference.mean, difference.interval, published=published, note=note)]
 

@@ -20,7 +20,7 @@ from dnatrace.paper.setting import (
 )
 from dnatrace.paper.verdicts import Claim
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.sweeps.study import PER_MILLE, Study, run_study
+from dnatrace.sweeps.study import PER_MILLE, Study, best_settings, run_study
 from dnatrace.sweeps.sweep import Where
 
 
@@ -125,19 +125,17 @@ def choose_gammas(
     }
     study = run_study(configs, seeds=VALIDATION_SEEDS, store=store, **where)
     origin = "dnatrace reproduce gamma" + (" --quick" if size.is_small else "")
-    chosen, failures = [], []
-    for name, epsilon in dict.fromkeys(key[:2] for key in configs):
-        mine = [(name, epsilon, gamma) for gamma in GAMMAS]
-        wrong = [study.failures[label].error for label in mine if label in study.failures]
-        if wrong:
-            failures.append(f"FAILED: {name} has no γ at ε = {epsilon:g}: {wrong[0]}")
-            continue
-        means = {label[2]: PER_MILLE * study.spread(label, PEAK).mean for label in mine}
-        best = study.lowest(PEAK, mine)[2]
-        row = {"method": name, "release": release_of(name, None), "epsilon": epsilon, "gamma": best}
-        chosen.append(row | {"origin": origin, "means": means})
+    best = best_settings(study, PEAK)
+    chosen, failures = [], dict[tuple[str, float], str]()
+    for name, epsilon, gamma in study.failures:
+        error = study.failures[name, epsilon, gamma].error
+        failures.setdefault((name, epsilon), f"FAILED: {name} has no γ at ε = {epsilon:g}: {error}")
+    for name, epsilon in (key for key in dict.fromkeys(k[:2] for k in configs) if key in best):
+        means = {g: PER_MILLE * study.spread((name, epsilon, g), PEAK).mean for g in GAMMAS}
+        row = {"method": name, "release": release_of(name, None), "epsilon": epsilon}
+        chosen.append(row | {"gamma": best[name, epsilon], "origin": origin, "means": means})
     return GammaChoices(
         rows=tuple(chosen),
-        notes=(replace(size, seeds=VALIDATION_SEEDS).describe(), *failures),
-        failures=tuple(failures),
+        notes=(replace(size, seeds=VALIDATION_SEEDS).describe(), *failures.values()),
+        failures=tuple(failures.values()),
     )

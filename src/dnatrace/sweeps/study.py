@@ -4,7 +4,7 @@ import html
 import json
 import math
 import tempfile
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ TEN_SEEDS = tuple(range(1, 11))
 SHOWN = ("peak_infected", "attack_rate", "tests_used", "isolation_person_days")
 
 Label = TypeVar("Label", bound=Hashable)
+Choice = TypeVar("Choice", bound=tuple[Any, ...])
 # A configuration, or one with an object that takes the place of its method.
 Entry = RunConfig | tuple[RunConfig, Any]
 
@@ -100,13 +101,6 @@ class Study(Generic[Label]):
         ours, theirs = (self.spread(x, metric, scale=scale) for x in (label, baseline))
         return Spread(values=ours.values - theirs.values)
 
-    def lowest(self, metric: str, among: Iterable[Label]) -> Label:
-        """Return the label with the lowest mean; of several, the first.
-
-        A choice made here must be judged on other seeds.
-        """
-        return min(among, key=lambda label: self.spread(label, metric).mean)
-
     def rows(
         self,
         columns: Sequence[str] = ("label",),
@@ -167,6 +161,18 @@ class Study(Generic[Label]):
 
 
 Comparison = Study  # the name of what `compare` returns
+
+
+def best_settings(study: Study[Choice], metric: str) -> dict[tuple[Any, ...], Any]:
+    """Return the last part of labels with the lowest mean, by the others; the first if equal.
+
+    The best of those that are left might not be the best: there is no choice where a run failed.
+    What is chosen must be judged on other seeds.
+    """
+    best: dict[tuple[Any, ...], Any] = {}
+    for label in sorted(study.summaries, key=lambda x: study.spread(x, metric).mean):
+        best.setdefault(label[:-1], label[-1])
+    return {k: v for k, v in best.items() if k not in {label[:-1] for label in study.failures}}
 
 
 def run_study(
