@@ -58,26 +58,32 @@ class Call:
         return load_config(preset=preset, overrides=settings | (QUICK if self.quick else {}))
 
     def study(
-        self, configs: Mapping[Label, RunConfig], seeds: Sequence[int] | None = None
+        self,
+        configs: Mapping[Label, RunConfig],
+        seeds: Sequence[int] | None = None,
+        *,
+        store: Path | None = None,
     ) -> Study[Label]:
-        """Run configurations on the seeds of the call; the store resumes what was interrupted.
+        """Run configurations on the seeds of the call; a store resumes what was interrupted.
 
-        Raises:
-            RuntimeError: a run failed.
+        A failed run raises, unless a store is given here for a script that reads it afterwards.
         """
         return run_study(
             configs,
             seeds=self.seeds if seeds is None else seeds,
-            store=self.options.store,
-            strict=True,
+            store=store or self.options.store,
+            strict=store is None,
             workers=self.options.workers,
             track=lambda runs, n: track(runs, n, "runs"),
         )
 
     def report(
-        self, rows: Sequence[dict[str, Any]], *, title: str, notes: Sequence[str], **record: Any
+        self, rows: Sequence[dict[str, Any]], *, title: str, notes: Sequence[str], **more: Any
     ) -> None:
-        """Print the rows as Markdown and write them to `--out`, with CSV and JSON beside it."""
+        """Print the rows as Markdown and write them to `--out`, with CSV and JSON beside it.
+
+        `more` is as for `study_files`.
+        """
         seeds = f"{len(self.seeds)} seeds ({self.seeds[0]} to {self.seeds[-1]})."
         meaning = f"Half width: of the {CONFIDENCE:.0%} Student-t interval of the mean."
         told = [*([WARNING] if self.quick else []), seeds, *notes, meaning]
@@ -89,7 +95,7 @@ class Call:
             command=self.command,
             notes=told,
             seeds=list(self.seeds),
-            **record,
+            **more,
         )
         if self.options.out is not None:
             write_all(files, out.parent)

@@ -27,6 +27,7 @@ def study_files(
     title: str,
     command: str,
     notes: Sequence[str],
+    tables: Sequence[str] | None = None,
     **record: Any,
 ) -> dict[str, bytes]:
     """Return rows of a study as CSV, Markdown and JSON by name.
@@ -37,12 +38,13 @@ def study_files(
         title: of the page.
         command: that made them.
         notes: what a reader must know.
+        tables: lines of the page, where one table of all rows would not be read.
         record: what the JSON has besides, the seeds for instance.
     """
     shown = [{k: v for k, v in r.items() if not isinstance(v, list | dict)} for r in rows]
     cells = [[_cell(value) for value in row.values()] for row in shown]
     head = [name.replace("_", " ") for name in shown[0]] if shown else []
-    page = [*page_head(title, command, notes), *markdown_table(head, cells)]
+    page = [*page_head(title, command, notes), *(tables or markdown_table(head, cells))]
     values = {"command": command, "notes": list(notes), "provenance": origin(), **record}
     return {
         f"{stem}.csv": as_csv(shown),
