@@ -25,6 +25,12 @@ from verification import (
 )
 
 
+@pytest.fixture(autouse=True)
+def one_thread(threads):
+    """Threads cost more than they bring in cities so small."""
+    threads(1)
+
+
 @pytest.fixture
 def quick(monkeypatch, tmp_path, capsys):
     """Call a script in this process and return its rows, its record and what it prints."""

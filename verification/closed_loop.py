@@ -16,7 +16,7 @@ from dnatrace.sweeps.study import CONFIDENCE, Label, Study, run_study
 
 PEAK = "peak_infected"
 VALIDATION = (501, 502, 503)  # seeds on which settings are chosen, and nothing else is done
-QUICK: dict[str, Any] = {"people": 200, "days": 16, "initially_infected": 10}
+QUICK: dict[str, Any] = {"people": 150, "days": 10, "initially_infected": 10}
 WARNING = "QUICK: a tiny city on two seeds. These numbers mean nothing; the script works."
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -122,11 +122,11 @@ class Study(Generic[Label]):
             parts = label if isinstance(label, tuple) else (label,)
             row = dict(zip(columns, parts, strict=True)) | {"runs": len(self.seeds)}
             found = self.spread(label, metric, scale=scale)
-            row |= {"mean": found.mean, "half_width": found.half_width}
+            row |= {"mean": found.mean, "half_width": _or_none(found.half_width)}
             row |= {"median": found.median, "p95": found.p95, "values": found.values.tolist()}
             if label in baselines:
                 gain = self.difference(label, baselines[label], metric, scale=scale)
-                row |= {"difference": gain.mean, "difference_half_width": gain.half_width}
+                row |= {"difference": gain.mean, "difference_half_width": _or_none(gain.half_width)}
             elif baselines:
                 row |= {"difference": None, "difference_half_width": None}
             rows.append(row)
@@ -158,6 +158,10 @@ class Study(Generic[Label]):
             rows.append(f"<tr><th>{html.escape(str(label))}</th>{cells}</tr>")
         caption = f"{len(self.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
         return f"<table><caption>{caption}</caption><tr><th></th>{head}</tr>{''.join(rows)}</table>"
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 Comparison = Study  # the name of what `compare` returns
