@@ -90,21 +90,9 @@ def judge_number(
     """
     low, high = interval or (ours, ours)
     reach = READING_ERROR * published if half_width is None else half_width
-    if math.isnan(low):
-        verdict = Verdict.NOT_TESTED
-    elif low <= published + reach and high >= published - reach:
-        verdict = Verdict.REPRODUCED
-    else:
-        verdict = Verdict.NOT_REPRODUCED
-    return Claim(
-        claim=claim,
-        published=published,
-        ours=ours,
-        interval=interval,
-        verdict=verdict,
-        rule=Rule.NUMBER,
-        note=note,
-    )
+    overlap = low <= published + reach and high >= published - reach
+    verdict = Verdict.REPRODUCED if overlap else Verdict.NOT_REPRODUCED
+    return _measured(claim, ours, interval, published, Rule.NUMBER, verdict, note)
 
 
 def judge_order(
@@ -121,28 +109,36 @@ def judge_order(
     Edge cases: with one seed there is no interval, and the claim is not tested.
     """
     low, high = sorted(sign * end for end in interval)
-    if math.isnan(low):
-        verdict = Verdict.NOT_TESTED
-    elif low > 0.0:
+    if low > 0.0:
         verdict = Verdict.REPRODUCED
-    elif high < 0.0:
-        verdict = Verdict.REVERSED
     else:
-        verdict = Verdict.NOT_REPRODUCED
-    return Claim(
-        claim=claim,
-        published=published,
-        ours=difference,
-        interval=interval,
-        verdict=verdict,
-        rule=Rule.ORDER,
-        note=note,
-    )
+        verdict = Verdict.REVERSED if high < 0.0 else Verdict.NOT_REPRODUCED
+    return _measured(claim, difference, interval, published, Rule.ORDER, verdict, note)
 
 
 def judge_bound(claim: str, found: float, bound: float, *, note: str = "") -> Claim:
     """Return a claim that nothing exceeds a bound."""
     verdict = Verdict.REPRODUCED if found <= bound else Verdict.REVERSED
+    return _measured(claim, found, None, bound, Rule.BOUND, verdict, note)
+
+
+def _measured(
+    claim: str,
+    ours: float,
+    interval: Interval | None,
+    published: float | None,
+    rule: Rule,
+    verdict: Verdict,
+    note: str,
+) -> Claim:
+    """Return a claim; one whose interval is not known, for want of seeds, is not tested."""
+    unknown = interval is not None and any(map(math.isnan, interval))
     return Claim(
-        claim=claim, published=bound, ours=found, verdict=verdict, rule=Rule.BOUND, note=note
+        claim=claim,
+        published=published,
+        ours=ours,
+        interval=interval,
+        verdict=Verdict.NOT_TESTED if unknown else verdict,
+        rule=rule,
+        note=note,
     )
