@@ -1,7 +1,7 @@
 """What privacy costs: `python -m benchmarks.release`.
 
 Milliseconds to release the scores of 10,000 people on a full window of 14 days, by method and
-release, beside the inference that comes before it (the baseline of the ratios); and microseconds a
+release, beside the inference that comes before it (the baseline of the ratios); and microseconds per
 draw of the secure back end. State of earlier days (frozen values, spent budgets) is carried along.
 """
 
@@ -14,39 +14,31 @@ import numpy as np
 from benchmarks.inference import PARAMETERS, ROUNDS, TEST_ERRORS, pushed_window, tested_log
 from benchmarks.measure import print_table, seconds
 from dnatrace.inference import factorised_neighbours as fn
-from dnatrace.methods.base import DayFacts, Score
-from dnatrace.methods.catalogue import CATALOGUE, MethodOptions, build_method
+from dnatrace.methods.base import PublicFacts, SecretFacts, Setup
+from dnatrace.methods.catalogue import METHODS
 from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import FastNoise, SecureNoise
 
 SECURE_DRAWS = 2_000
 
 
-def facts_of(n_people: int) -> DayFacts:
+Facts = tuple[PublicFacts, SecretFacts]
+
+
+def facts_of(n_people: int) -> Facts:
     window, log = pushed_window(n_people, 14), tested_log(n_people, 14)
-    outcomes = log.outcomes
     model: dict[str, Any] = {"parameters": PARAMETERS, "test_errors": TEST_ERRORS}
-    heard = fn.converse(window, outcomes, rounds=ROUNDS, **model)
-    messages = fn.infected(heard, outcomes, **model)
-    return DayFacts(
-        day=13, window=window, outcomes=outcomes, heard=heard, messages=messages, **model
-    )
+    exposures = fn.message_rounds(window, log.outcomes, rounds=ROUNDS, **model)
+    messages = fn.infected(exposures, log.outcomes, **model)
+    public = PublicFacts(day=13, first_day=0, counts=window.counts, outcomes=log.outcomes, **model)
+    return public, SecretFacts(window=window, exposures=exposures, messages=messages)
 
 
-def release_seconds(name: str, release: str | None, facts: DayFacts) -> float:
-    options = MethodOptions(
-        release=release,
-        score=Score.EXPOSED_OR_INFECTED,
-        gamma=0.2,
-        mu_ref=0.005,
-        rho=0.05,
-        target=Target(epsilon=1.0),
-        window=14,
-        noise=FastNoise(seed=1),
-    )
-    method = build_method(name, options)
-    _, state = method.release(facts, method.start(facts.window.n_people))
-    return seconds(lambda: method.release(facts, state), repeats=15)
+def release_seconds(name: str, release: str | None, facts: Facts) -> float:
+    settings = METHODS[name](**({} if release is None else {"release": release}))
+    method = settings.build(Setup(target=Target(epsilon=1.0), noise=FastNoise(seed=1)))
+    _, state = method.release(*facts, method.start(facts[0].n_people))
+    return seconds(lambda: method.release(*facts, state), repeats=15)
 
 
 def secure_microseconds() -> float:
@@ -65,16 +57,12 @@ def main() -> None:
     options = parser.parse_args()
     numba.set_num_threads(min(2, numba.get_num_threads()))
     facts = facts_of(options.people)
+    public, secret = facts
 
     def infer() -> None:
-        heard = fn.converse(
-            facts.window,
-            facts.outcomes,
-            rounds=ROUNDS,
-            parameters=PARAMETERS,
-            test_errors=TEST_ERRORS,
-        )
-        fn.infected(heard, facts.outcomes, parameters=PARAMETERS, test_errors=TEST_ERRORS)
+        model: dict[str, Any] = {"parameters": PARAMETERS, "test_errors": TEST_ERRORS}
+        exposures = fn.message_rounds(secret.window, public.outcomes, rounds=ROUNDS, **model)
+        fn.infected(exposures, public.outcomes, **model)
 
     baseline = seconds(infer, repeats=15)
     rows = [{"method": "inference (baseline)", "ms": 1e3 * baseline, "over_inference": 1.0}]
@@ -88,12 +76,12 @@ def main() -> None:
         "dna",
         "tally",
     ):
-        for release in CATALOGUE[name].releases or (None,):
+        for release in METHODS[name].releases() or (None,):
             time = release_seconds(name, release, facts)
             label = f"{name} {release or ''}".strip()
             rows.append({"method": label, "ms": 1e3 * time, "over_inference": time / baseline})
     print_table(f"one release to {options.people:,} people, 2 threads", rows)
-    print(f"\nsecure back end: {secure_microseconds():.0f} µs a draw")
+    print(f"\nsecure back end: {secure_microseconds():.0f} µs per draw")
 
 
 if __name__ == "__main__":

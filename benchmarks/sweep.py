@@ -13,7 +13,8 @@ from typing import Any
 from benchmarks.measure import print_table
 from dnatrace.runs import store
 from dnatrace.runs.config import RunConfig
-from dnatrace.sweeps.workers import attempt, run_locally
+from dnatrace.sweeps.attempts import attempt
+from dnatrace.sweeps.processes import run_locally
 
 
 def measure(configs: list[RunConfig], workers: int) -> float:

@@ -8,18 +8,18 @@ import os
 import sys
 from pathlib import Path
 
+from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
-from dnatrace.sweeps import workers as engine
 
 
 def in_process(configs, *, workers=None, cluster=None, done=lambda _: False):
     """Do runs one after the other in this process."""
     for config in configs:
         if done(config):
-            yield engine.Finished(config=config)
+            yield attempts.Finished(config=config)
         else:
-            files, error = engine.attempt(config)
-            yield engine.Finished(config=config, files=files, error=error)
+            files, error = attempts.attempt(config)
+            yield attempts.Finished(config=config, files=files, error=error)
 
 
 def main():

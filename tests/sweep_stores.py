@@ -6,7 +6,7 @@ import pytest
 
 from dnatrace.runs import store
 
-LONGEST_WAIT = 120.0  # seconds; only a sweep that does not go on takes so long
+LONGEST_WAIT = 120.0  # seconds; only a sweep that hangs takes so long
 
 
 def contents(directory):
@@ -28,5 +28,5 @@ def wait_until(happened, *, pause=0.005):
     deadline = time.monotonic() + LONGEST_WAIT
     while not happened():
         if time.monotonic() > deadline:
-            pytest.fail("the sweep does not go on")
+            pytest.fail("the sweep hangs")
         time.sleep(pause)

@@ -1,3 +1,6 @@
+import csv
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -6,9 +9,9 @@ import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
-from dnatrace.sweeps import study as comparisons
 from dnatrace.sweeps import sweep as sweeps
-from dnatrace.sweeps.study import Comparison, Spread, compare
+from dnatrace.sweeps.results import study_files, write_all
+from dnatrace.sweeps.study import Comparison, Spread, Study, best_settings, compare, run_study
 from tests.forked_sweeps import in_process
 
 SMALL = {"people": 300, "days": 8, "initially_infected": 9}
@@ -17,7 +20,6 @@ SMALL = {"people": 300, "days": 8, "initially_infected": 9}
 @pytest.fixture
 def here(monkeypatch):
     """Run in this process: what processes add is tested once."""
-    monkeypatch.setattr(comparisons, "execute", in_process)
     monkeypatch.setattr(sweeps, "execute", in_process)
 
 
@@ -118,3 +120,92 @@ def test_tables_for_people_and_programs():
     assert "&lt;a&gt;" in shown
     assert "<a>" not in shown
     assert "median 0.2" in shown
+
+
+# --- studies ---
+
+
+def study_of(**peaks):
+    """A study of labels (name, setting) with these peaks by seed."""
+    summaries = {
+        tuple(label.split("_")): [{"peak_infected": v} for v in values]
+        for label, values in peaks.items()
+    }
+    return Study(seeds=(1, 2), summaries=summaries)
+
+
+def test_differences_are_paired_by_seed():
+    study = study_of(a_1=(0.1, 0.5), b_1=(0.2, 0.6))
+    difference = study.difference(("a", "1"), ("b", "1"), "peak_infected", scale=1000.0)
+    assert difference.values == pytest.approx([-100.0, -100.0])
+    assert difference.half_width == pytest.approx(0.0)  # though each alone varies
+    assert study.spread(("a", "1"), "peak_infected").half_width > 0.1
+    first, second = study.rows(("name", "setting"), baselines={("a", "1"): ("b", "1")})
+    assert (first["name"], first["setting"], first["runs"]) == ("a", "1", 2)
+    assert (first["mean"], first["values"]) == (pytest.approx(300.0), pytest.approx([100, 500]))
+    assert first["difference"] == pytest.approx(-100.0)
+    assert second["difference"] is None
+
+
+def test_the_best_setting_is_that_of_the_lowest_mean():
+    study = study_of(a_1=(0.1, 0.5), a_2=(0.2, 0.3), a_3=(0.3, 0.2), b_1=(1, 1), b_2=(2, 2))
+    assert best_settings(study, "peak_infected") == {("a",): "2", ("b",): "1"}
+    study.failures["b", "3"] = None
+    assert best_settings(study, "peak_infected") == {("a",): "2"}  # the third might be better
+
+
+def test_failures_are_values_unless_strict(here, tmp_path):
+    good, bad = RunConfig(method="random", **SMALL), RunConfig(simulator="replay", **SMALL)
+    study = run_study({"bad": bad, "good": good}, seeds=(1, 2), store=tmp_path)
+    assert list(study.summaries) == ["good"]
+    failure = study.failures["bad"]
+    assert (failure.config.seed, failure.error[:18]) == (1, "simulator.contacts")
+    with pytest.raises(RuntimeError, match="seed 1"):
+        run_study({"bad": bad, "good": good}, seeds=(1, 2), store=tmp_path, strict=True)
+    assert len(list(tmp_path.iterdir())) == 2  # what the others gave is kept
+
+
+def test_without_a_store_the_first_failure_ends_a_comparison(monkeypatch):
+    begun = []
+
+    def engine(configs, **_):
+        for config in configs:
+            begun.append(config.method.name)
+            yield from in_process([config])
+
+    monkeypatch.setattr(sweeps, "execute", engine)
+    bad, good = RunConfig(simulator="replay", **SMALL), RunConfig(method="random", **SMALL)
+    with pytest.raises(RuntimeError):
+        compare({"bad": bad, "good": good}, seeds=(1,))
+    assert begun == [bad.method.name]
+
+
+def test_files_of_a_study(tmp_path):
+    rows = study_of(a_1=(0.1, 0.5)).rows(("name", "setting"))
+    files = study_files("x", rows, title="T", command="c", notes=["n"], seeds=[1, 2])
+    write_all(files, tmp_path / "new")
+    (row,) = csv.DictReader((tmp_path / "new" / "x.csv").read_text().splitlines())
+    assert (row["name"], float(row["mean"])) == ("a", pytest.approx(300.0))
+    assert "values" not in row
+    record = json.loads((tmp_path / "new" / "x.json").read_text())
+    assert record["rows"][0]["values"] == pytest.approx([100.0, 500.0])
+    assert {"dnatrace", "commit", "libraries"} <= set(record["provenance"])
+    assert (record["command"], record["seeds"], record["notes"]) == ("c", [1, 2], ["n"])
+    page = (tmp_path / "new" / "x.md").read_text()
+    assert page.startswith("# T\n\n`c`, dnatrace ")
+    assert "| a | 1 | 2 | 300 |" in page
+
+
+def test_one_seed_has_no_interval_in_the_files():
+    study = Study(seeds=(1,), summaries={"a": [{"peak_infected": 0.1}]})
+    files = study_files("x", study.rows(), title="T", command="c", notes=[])
+    assert json.loads(files["x.json"])["rows"][0]["half_width"] is None
+
+
+def test_all_files_are_written_or_none(tmp_path):
+    (tmp_path / "a").write_bytes(b"before")
+    (tmp_path / "b").mkdir()
+    with pytest.raises(InputError, match="is a directory"):
+        write_all({"a": b"after", "b": b""}, tmp_path)
+    assert (tmp_path / "a").read_bytes() == b"before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]

@@ -15,20 +15,13 @@ from dnatrace.paper import files as reproduction_files
 from dnatrace.paper import reproduce as reproductions
 from dnatrace.paper import setting as paper_setting
 from dnatrace.paper import theorems
-from dnatrace.paper.claims import (
-    Verdict,
-    judge_bound,
-    judge_gain,
-    judge_number,
-    judge_order,
-    judge_value,
-)
-from dnatrace.paper.paper_claims import published_rows, published_value
+from dnatrace.paper.claims import published_rows, published_value
 from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
+from dnatrace.paper.verdicts import Verdict, judge_bound, judge_number, judge_order
 from dnatrace.runs.config import load_config
+from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
-from dnatrace.sweeps import workers
-from dnatrace.sweeps.study import Spread
+from dnatrace.sweeps.study import Spread, run_study
 from dnatrace.training import auc_table
 from tests.forked_sweeps import in_process
 
@@ -63,7 +56,7 @@ def spread(*values):
 )
 def test_a_number_is_reproduced_when_intervals_overlap(published, half_width, verdict):
     ours = spread(9, 10, 11, 10)
-    claim = judge_number("x", ours, published=published, half_width=half_width)
+    claim = judge_number("x", ours.mean, ours.interval, published=published, half_width=half_width)
     assert claim.verdict is verdict
     assert claim.ours == 10.0
     assert claim.interval == ours.interval
@@ -79,7 +72,8 @@ def test_a_number_is_reproduced_when_intervals_overlap(published, half_width, ve
     ],
 )
 def test_an_order_is_judged_on_common_seeds(lower, higher, verdict):
-    claim = judge_order("x", spread(*lower), spread(*higher), published=None)
+    difference = spread(*np.subtract(lower, higher))
+    claim = judge_order("x", difference.mean, difference.interval, published=None)
     assert claim.verdict is verdict
     json.dumps(claim.as_json(), allow_nan=False)
 
@@ -87,10 +81,15 @@ def test_an_order_is_judged_on_common_seeds(lower, higher, verdict):
 def test_bounds_values_and_gains():
     assert judge_bound("x", 1.0, 1.0).verdict is Verdict.REPRODUCED
     assert judge_bound("x", 1.1, 1.0).verdict is Verdict.REVERSED
-    near = judge_value("x", 0.5, (0.4, 0.6), published=0.61, tolerance=0.02)
-    far = judge_value("x", 0.5, (0.4, 0.6), published=0.63, tolerance=0.02)
+    near = judge_number("x", 0.5, (0.4, 0.6), published=0.61, half_width=0.02)
+    far = judge_number("x", 0.5, (0.4, 0.6), published=0.63, half_width=0.02)
     assert (near.verdict, far.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
-    gains = [judge_gain("x", 0.1, i, published=0.1) for i in ((0.01, 1), (-1, 1), (-1, -0.1))]
+    exact = [judge_number("x", v, None, published=0.0, half_width=0.1) for v in (-0.1, 0.2)]
+    assert [c.verdict for c in exact] == [Verdict.REPRODUCED, Verdict.NOT_REPRODUCED]
+    gains = [
+        judge_order("x", 0.1, interval, published=0.1, sign=1)
+        for interval in ((0.01, 1), (-1, 1), (-1, -0.1))
+    ]
     assert [c.verdict for c in gains] == [
         Verdict.REPRODUCED,
         Verdict.NOT_REPRODUCED,
@@ -203,11 +202,11 @@ def test_files_of_a_reproduction(here, target, tmp_path, monkeypatch, capsys):
 
 def test_rows_are_means_of_the_stored_runs(here, tmp_path):
     done = reproductions.reproduce("figure", store=tmp_path, size=TINY, method="dpfn-s")
-    row = next(r for r in done.rows if r.point.method == "random")
-    values = reproduction_files.row_values(row, "figure")
+    point = next(p for p in done.study.summaries if p.method == "random")
+    values = reproduction_files.row_values(done, point)
     peaks = []
     for seed in TINY.seeds:
-        digest = row.config.model_copy(update={"seed": seed}).digest
+        digest = done.configs[point].model_copy(update={"seed": seed}).digest
         summary = json.loads((tmp_path / digest / "summary.json").read_text())
         peaks.append(1000 * summary["peak_infected"])
     assert values["mean"] == round(np.mean(peaks), 3)
@@ -222,20 +221,20 @@ def test_a_method_that_fails_has_no_row_and_a_note(here, tmp_path):
         good: paper_setting.configuration(good, TINY),
         bad: load_config(overrides={"simulator": "replay"}),
     }
-    rows, failed = reproductions.measure(configs, seeds=(1,), store=tmp_path)
-    assert [row.point for row in rows] == [good]
+    study = run_study(configs, seeds=(1,), store=tmp_path)
+    assert list(study.summaries) == [good]
     error = "simulator.contacts: replay needs the path of a contact list"
-    assert failed == {bad: error}
-    assert reproductions.describe_failures(failed) == (
+    assert {point: failure.error for point, failure in study.failures.items()} == {bad: error}
+    assert reproductions.describe_failures(study) == (
         f"FAILED: fn (best) has no row in 1 scenario: {error}",
     )
 
 
 def break_method(monkeypatch, name):
     """Let every run of a method fail, and no other."""
-    attempt = workers.attempt
+    attempt = attempts.attempt
     monkeypatch.setattr(
-        workers,
+        attempts,
         "attempt",
         lambda config: (None, "broken") if config.method.name == name else attempt(config),
     )
@@ -364,9 +363,9 @@ def test_no_gamma_is_chosen_when_a_run_failed(here, tmp_path, monkeypatch, capsy
     monkeypatch.setattr(reproductions, "GAMMAS", (0.1, 0.7))
     monkeypatch.setattr(paper_setting, "QUICK", TINY)
     monkeypatch.setattr(commands, "start", lambda quiet: None)
-    attempt = workers.attempt
+    attempt = attempts.attempt
     monkeypatch.setattr(
-        workers,
+        attempts,
         "attempt",
         lambda c: (
             (None, "broken")

@@ -212,9 +212,9 @@ def test_writing_a_run_clears_what_dead_writers_left(result, tmp_path):
 def test_workers_do_without_matplotlib():
     code = """if True:
         import sys
-        from dnatrace.sweeps import workers
+        from dnatrace.sweeps import attempts
         from dnatrace.runs.config import RunConfig
-        files, error = workers.attempt(RunConfig(method="random", people=50, days=2))
+        files, error = attempts.attempt(RunConfig(method="random", people=50, days=2))
         assert error is None and "summary.json" in files, error
         assert "matplotlib" not in sys.modules
     """

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 import pytest
 
 from dnatrace.runs.config import RunConfig
-from dnatrace.sweeps import workers
+from dnatrace.sweeps import attempts
+from dnatrace.sweeps import cluster as clusters
 from dnatrace.sweeps.sweep import read_sweep, sweep
 from tests.sweep_stores import contents, count, wait_until
 
@@ -113,13 +114,13 @@ def test_a_cluster_that_loses_workers_gives_what_local_processes_give(tmp_path):
 
 def test_a_scheduler_without_workers_is_not_waited_for_for_ever(tmp_path, caplog):
     with cluster(tmp_path / "dask", size=0) as (address, _):
-        runs = workers.run_on_cluster(
+        runs = clusters.run_on_cluster(
             [RunConfig(method="random", people=60, days=2)],
             address=address,
             done=lambda _: False,
             patience=1.5,
         )
-        with pytest.raises(workers.WorkersLostError, match=r"no worker for 1\.5 s"):
+        with pytest.raises(attempts.WorkersLostError, match=r"no worker for 1\.5 s"):
             next(runs)
     assert f"{address}: has no workers; waiting 1.5 s for one" in caplog.messages
 
@@ -129,7 +130,7 @@ def test_nobody_at_the_address(tmp_path, monkeypatch):
 
     file = tmp_path / "grid.toml"
     file.write_text(GRID)
-    monkeypatch.setattr(workers, "_CONNECT_SECONDS", "1s")
+    monkeypatch.setattr(clusters, "_CONNECT_SECONDS", "1s")
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(InputError, match=f"{address}: no Dask scheduler answers"):
         sweep(read_sweep(file), tmp_path / "store", cluster=address)

@@ -1,25 +1,21 @@
-"""Every private method at several ε: `python verification/private_methods.py --out FILE.md`.
+"""Every private method at several ε: `python -m verification.private_methods --out FILE.md`.
 
-The city, 10,000 people, 100 days, 8 % tests a day, preset `standard`. Every method runs at γ = 0.7,
-the largest value in use, and at its own best γ, chosen by the mean peak on validation seeds that
-are not used again. `fn` (no privacy) and `public-only` (no messages) bound what can be reached.
-Reported: peak of infected people in ‰, mean ± half of the 90 % Student-t interval, and median.
+The city, 10,000 people, 100 days, 8 % tests per day, preset `standard`. Every method runs at
+γ = 0.7, the largest value in use, and at its own best γ, chosen by the mean peak on validation
+seeds that are not used again. `none`, `random`, `fn` (no privacy), `public-only` (no messages) and
+`oracle` bound what can be reached. Reported: peak of infected people in ‰ with its 90 % Student-t
+interval, median and 95th percentile.
 
-Finished parts are kept beside the table (FILE.json), so that an interrupted call goes on where it
-stopped. The whole takes about an hour on two cores.
+A store keeps finished runs, so that an interrupted call resumes. About an hour on two cores.
 """
 
-import argparse
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from dnatrace import __version__
-from dnatrace.files import replacing
-from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.sweeps.study import CONFIDENCE, compare
+from dnatrace.runs.config import RunConfig
+from dnatrace.sweeps.study import PER_MILLE, best_settings
+from verification.closed_loop import PEAK, Call, parser, read_call
 
 METHODS = (
     ("dpfn-s", "linear"),
@@ -33,136 +29,66 @@ METHODS = (
     ("per-message", "as_published"),
 )
 WITHOUT_CLIP = {"traditional"}  # no message, so nothing to clip
+BOUNDS = ("none", "random", "public-only", "fn", "oracle")
 EPSILONS = (0.1, 0.2, 1.0, 10.0)
 GAMMAS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 PUBLISHED_GAMMA = 0.7
-FIRST_VALIDATION_SEED, FIRST_TEST_SEED = 501, 2001
+FIRST_SEED = 2001
 
-Results = dict[str, dict[str, Any]]
-
-
-def configuration(method: str, release: str | None, **more: Any) -> RunConfig:
-    return load_config(overrides={"method": method, "release": release, **more})
+# Method, release, ε, γ; the last two None where there is none.
+Label = tuple[str, str, float | None, float | None]
 
 
-def peaks(configs: dict[str, RunConfig], seeds: Sequence[int]) -> dict[str, dict[str, Any]]:
-    comparison = compare(configs, seeds=seeds)
-    rows = {}
-    for label in configs:
-        spread = comparison.spread(label, "peak_infected")
-        rows[label] = {
-            "mean": 1000 * spread.mean,
-            "half_width": 1000 * spread.half_width,
-            "median": 1000 * spread.median,
-            "privacy": comparison.summaries[label][0]["privacy"],
-        }
-    return rows
+def configuration(call: Call, label: Label) -> RunConfig:
+    names = ("method", "release", "epsilon", "gamma")
+    given: dict[str, Any] = {k: v for k, v in zip(names, label, strict=True) if v not in (None, "")}
+    return call.configuration(**given)
 
 
-def best_gamma(
-    method: str, release: str, epsilon: float, seeds: Sequence[int]
-) -> tuple[float, dict[str, float]]:
-    configs = {
-        str(gamma): configuration(method, release, epsilon=epsilon, gamma=gamma) for gamma in GAMMAS
-    }
-    means = {gamma: row["mean"] for gamma, row in peaks(configs, seeds).items()}
-    return float(min(means, key=lambda gamma: means[gamma])), means
+def cost(privacy: dict[str, Any]) -> str:
+    """Return ε per contact, or by how much a release that is not sound exceeds its own."""
+    if privacy["true_epsilon"] is not None:
+        return f"not sound: up to {privacy['true_epsilon']['worst']:.3g} per release"
+    per_contact = privacy["per_contact_epsilon"]
+    return "" if per_contact is None else f"{per_contact:.3g}"
 
 
-def measure(
-    method: str, release: str, epsilon: float, validation: Sequence[int], test: Sequence[int]
-) -> dict[str, Any]:
-    if method in WITHOUT_CLIP:
-        config = configuration(method, release, epsilon=epsilon)
-        return {"only": peaks({"only": config}, test)["only"]}
-    gamma, means = best_gamma(method, release, epsilon, validation)
-    configs = {
-        name: configuration(method, release, epsilon=epsilon, gamma=value)
-        for name, value in (("published", PUBLISHED_GAMMA), ("best", gamma))
-    }
-    return peaks(configs, test) | {"gamma": gamma, "validation": means}
-
-
-def number(row: dict[str, Any]) -> str:
-    return f"{row['mean']:.1f} ± {row['half_width']:.1f} ({row['median']:.1f})"
-
-
-def cost(row: dict[str, Any]) -> str:
-    privacy = row["privacy"]
-    true = privacy["true_epsilon"]
-    if true is not None:
-        return f"not sound: up to {true['worst']:.3g} a release"
-    return f"{privacy['per_contact_epsilon']:.3g}"
-
-
-def render(results: Results, validation: Sequence[int], test: Sequence[int]) -> str:
-    lines = [
-        "# Private methods on the built-in city",
-        "",
-        "Produced by `python verification/private_methods.py`; the text at its head says how.",
-        f"{len(test)} seeds ({test[0]} to {test[-1]}); γ chosen on {len(validation)} others "
-        f"({validation[0]} to {validation[-1]}) from {', '.join(map(str, GAMMAS))}. δ = 0.001, ε "
-        f"per release. Peak of infected people in ‰: mean ± half of the {CONFIDENCE:.0%} interval "
-        f"(median).",
-        "",
-        "Bounds: "
-        + "; ".join(f"`{name}` {number(row)}" for name, row in results["bounds"].items())
-        + ".",
-        "",
-        "| method, release | ε | at γ = 0.7 | best γ | at best γ | ε per contact |",
-        "|---|---|---|---|---|---|",
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser(__doc__, seeds=20, first_seed=FIRST_SEED)
+    call = read_call(options, "verification.private_methods", arguments)
+    cells = [(*method, epsilon) for method in METHODS for epsilon in call.some(EPSILONS)]
+    clipped = [cell for cell in cells if cell[0] not in WITHOUT_CLIP]
+    candidates: list[Label] = [(*cell, gamma) for cell in clipped for gamma in call.some(GAMMAS, 2)]
+    chosen_from = call.study({k: configuration(call, k) for k in candidates}, call.validation)
+    best = best_settings(chosen_from, PEAK)
+    labels: list[Label] = [(name, "", None, None) for name in BOUNDS]
+    for cell in cells:
+        gammas = (PUBLISHED_GAMMA, best[cell]) if cell in best else (None,)
+        labels += [(*cell, gamma) for gamma in dict.fromkeys(gammas)]
+    study = call.study({label: configuration(call, label) for label in labels})
+    rows = study.rows(("method", "release", "epsilon", "gamma"))
+    for label, row in zip(labels, rows, strict=True):
+        row["is_best"] = "best" if best.get(label[:3]) == label[3] and label[3] else ""
+        row["per_contact_epsilon"] = cost(study.summaries[label][0]["privacy"])
+    chosen = [
+        dict(zip(("method", "release", "epsilon"), cell, strict=True))
+        | {"gamma": best[cell]}
+        | {"means": {g: PER_MILLE * chosen_from.spread((*cell, g), PEAK).mean for g in means}}
+        for cell, means in ((cell, call.some(GAMMAS, 2)) for cell in clipped)
     ]
-    for method, release in METHODS:
-        for epsilon in EPSILONS:
-            row = results.get(f"{method}/{release}/{epsilon}")
-            if row is None:
-                continue
-            only = row.get("only")
-            cells = (
-                [number(only), "no clip", number(only), cost(only)]
-                if only
-                else [
-                    number(row["published"]),
-                    str(row["gamma"]),
-                    number(row["best"]),
-                    cost(row["best"]),
-                ]
-            )
-            lines.append(f"| {method}, {release} | {epsilon:g} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="the table, a Markdown file")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--validation-seeds", type=int, default=3)
-    options = parser.parse_args()
-    validation = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + options.validation_seeds)
-    test = range(FIRST_TEST_SEED, FIRST_TEST_SEED + options.seeds)
-    kept = options.out.with_suffix(".json")
-    settings = {"seeds": list(test), "validation_seeds": list(validation), "version": __version__}
-    results: Results = json.loads(kept.read_text()) if kept.exists() else {"settings": settings}
-    if results.get("settings") != settings:
-        sys.exit(f"{kept}: was made with other seeds or another version; move it away first")
-
-    def keep(key: str, value: dict[str, Any]) -> None:
-        results[key] = value
-        with replacing(kept) as temporary:
-            temporary.write_text(json.dumps(results, indent=1) + "\n")
-        with replacing(options.out) as temporary:
-            temporary.write_text(render(results, validation, test))
-        print(key, flush=True)
-
-    if "bounds" not in results:
-        names = ("none", "random", "public-only", "fn", "oracle")
-        keep("bounds", peaks({name: configuration(name, None) for name in names}, test))
-    for method, release in METHODS:
-        for epsilon in EPSILONS:
-            key = f"{method}/{release}/{epsilon}"
-            if key not in results:
-                keep(key, measure(method, release, epsilon, validation, test))
+    call.report(
+        rows,
+        title="Private methods on the built-in city",
+        notes=[
+            "Peak of infected people in ‰; δ = 0.001, ε per release.",
+            f"γ chosen from {', '.join(map(str, call.some(GAMMAS, 2)))} on seeds "
+            f"{', '.join(map(str, call.validation))}.",
+        ],
+        validation=list(call.validation),
+        chosen=chosen,
+    )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,4 +1,4 @@
-r"""How far does `tally` get, and why? `python verification/tally.py --out FILE.md [--store DIR]`.
+r"""How far does `tally` get, and why? `python -m verification.tally --out FILE.md [--store DIR]`.
 
 The closed loop in the city, 10,000 people, 100 days, on twenty seeds that nothing was trained or
 chosen on. Settings: ε per release and per contact over its life, adherence by person and by
@@ -13,29 +13,24 @@ Two decoders are trained for ablations alone and do not ship:
 
     dnatrace train --network tally --tallies 0 --out public
     dnatrace train --network tally --tallies 1 --out today
-    python verification/tally.py --out FILE.md --public public/tally.safetensors \
+    python -m verification.tally --out FILE.md --public public/tally.safetensors \
         --today today/tally.safetensors
 
-Finished runs are kept in the store, so that an interrupted call goes on. About twenty minutes on
-two cores.
+A store keeps finished runs, so that an interrupted call resumes. About twenty minutes on two cores.
 """
 
-import argparse
-import json
+import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dnatrace.files import replacing
 from dnatrace.networks.decoder import Alarm, load_decoder, write_decoder
-from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.run import provenance
-from dnatrace.sweeps.study import CONFIDENCE, Comparison, Spread, compare
+from dnatrace.runs.config import RunConfig
+from verification.closed_loop import Call, parser, read_call
 
-FIRST_SEED, N_SEEDS = 6001, 20
+FIRST_SEED = 6001
 GAMMAS = {1.0: 0.2, 0.1: 0.05}  # of dna and dpfn-s
 NO_ALARM = Alarm(low=1.0 - 2**-20, high=1.0)
 SCENARIOS: dict[str, dict[str, Any]] = {
@@ -60,7 +55,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "4 % tests a day": {"tests.capacity": 0.04},
 }
-BUDGETS = {
+BUDGETS: dict[str, dict[str, Any]] = {
     "ε = 1 per release": {"epsilon": 1.0},
     "ε = 0.2 per release": {"epsilon": 0.2},
     "ε = 0.1 per release": {"epsilon": 0.1},
@@ -68,131 +63,85 @@ BUDGETS = {
     "ε = 0.1 per contact": {"epsilon": 0.1, "unit": "contact"},
 }
 ONE = "ε = 1 per release"
+PAPER, SCARCE = "as in the paper", "4 % tests a day"
+
+Label = tuple[str, str, str]
 
 
-def configuration(method: str, **settings: Any) -> RunConfig:
-    return load_config(overrides={"method": method, **settings})
-
-
-def main_table() -> dict[str, RunConfig]:
-    configs = {
-        f"tally|{budget}|as in the paper": configuration("tally", **settings)
+def main_table(call: Call) -> dict[Label, RunConfig]:
+    configs: dict[Label, RunConfig] = {
+        ("tally", budget, PAPER): call.configuration(method="tally", **settings)
         for budget, settings in BUDGETS.items()
     }
     for scenario, settings in SCENARIOS.items():
-        configs[f"tally|{ONE}|{scenario}"] = configuration("tally", **settings)
+        configs["tally", ONE, scenario] = call.configuration(method="tally", **settings)
         if "by positive test" not in scenario:
-            configs[f"fn|no privacy|{scenario}"] = configuration("fn", **settings)
-    configs["public-only|no messages|as in the paper"] = configuration("public-only")
+            label = "fn", "no privacy", scenario
+            configs[label] = call.configuration(method="fn", **settings)
+    configs["public-only", "no messages", PAPER] = call.configuration(method="public-only")
     return configs
 
 
-def ablations(decoders: dict[str, Path]) -> dict[str, RunConfig]:
-    configs = {}
+def ablations(call: Call, decoders: dict[str, Path]) -> dict[Label, RunConfig]:
+    configs: dict[Label, RunConfig] = {}
     for epsilon, gamma in GAMMAS.items():
         budget = f"ε = {epsilon:g} per release"
         for what, path in decoders.items():
-            configs[f"tally, {what}|{budget}|as in the paper"] = configuration(
-                "tally", epsilon=epsilon, **{"method.decoder": str(path)}
-            )
+            settings: dict[str, Any] = {"epsilon": epsilon, "method.decoder": str(path)}
+            label = f"tally, {what}", budget, PAPER
+            configs[label] = call.configuration(method="tally", **settings)
         for method in ("dna", "dpfn-s"):
-            configs[f"{method}, linear, γ = {gamma:g}|{budget}|as in the paper"] = configuration(
-                method, epsilon=epsilon, gamma=gamma
-            )
-    scarce = "4 % tests a day"
-    configs[f"tally|ε = 0.1 per release|{scarce}"] = configuration(
-        "tally", epsilon=0.1, **SCENARIOS[scarce]
-    )
+            label = f"{method}, linear, γ = {gamma:g}", budget, PAPER
+            configs[label] = call.configuration(method=method, epsilon=epsilon, gamma=gamma)
+    few = SCENARIOS[SCARCE]
+    label = "tally", "ε = 0.1 per release", SCARCE
+    configs[label] = call.configuration(method="tally", epsilon=0.1, **few)
     for what, path in decoders.items():
-        configs[f"tally, {what}|{ONE}|{scarce}"] = configuration(
-            "tally", **SCENARIOS[scarce], **{"method.decoder": str(path)}
-        )
+        settings = few | {"method.decoder": str(path)}
+        configs[f"tally, {what}", ONE, SCARCE] = call.configuration(method="tally", **settings)
     return configs
 
 
-def peak(comparison: Comparison, label: str) -> Spread:
-    return Spread(values=1000 * comparison.spread(label, "peak_infected").values)
+def baselines(labels: Sequence[Label]) -> dict[Label, Label]:
+    """Return `tally` at the same ε and in the same setting; at ε = 1 for methods without one."""
+    found = {}
+    for label in labels:
+        same = ("tally", *label[1:])
+        beside = same if same in labels else ("tally", ONE, label[2])
+        if beside != label:
+            found[label] = beside
+    return found
 
 
-def measure(seeds: tuple[int, ...], options: argparse.Namespace) -> dict[str, Any]:
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser(__doc__, seeds=20, first_seed=FIRST_SEED)
+    options.add_argument("--public", type=Path, help="decoder trained with --tallies 0")
+    options.add_argument("--today", type=Path, help="decoder trained with --tallies 1")
+    call = read_call(options, "verification.tally", arguments)
     with tempfile.TemporaryDirectory() as scratch:
         silent = Path(scratch) / "silent.safetensors"
         write_decoder(silent, replace(load_decoder(), alarm=NO_ALARM))
-        decoders = {"messages never alarm": silent}
-        if options.public:
-            decoders["public facts alone"] = options.public
-        if options.today:
-            decoders["today's tally alone"] = options.today
-        configs = main_table() | ablations(decoders)
-        compared = compare(configs, seeds=seeds, store=options.store)
-    rows = {}
-    for label in configs:
-        spread = peak(compared, label)
-        _, budget, scenario = label.split("|")
-        beside = f"tally|{budget}|{scenario}"
-        beside = beside if beside in configs else f"tally|{ONE}|{scenario}"
-        gain = Spread(values=spread.values - peak(compared, beside).values)
-        rows[label] = {
-            "mean": spread.mean,
-            "half_width": spread.half_width,
-            "median": spread.median,
-            "p95": spread.p95,
-            "beside": beside,
-            "difference": gain.mean,
-            "difference_half_width": gain.half_width,
-            "peaks": np.round(spread.values, 2).tolist(),
+        decoders = {
+            "messages never alarm": silent,
+            "public facts alone": call.options.public,
+            "today's tally alone": call.options.today,
         }
-    return {
-        "seeds": list(seeds),
-        "rows": rows,
-        "decoder": load_decoder().digest,
-        "provenance": provenance(configs[f"tally|{ONE}|as in the paper"]),
-    }
-
-
-def render(results: dict[str, Any]) -> str:
-    seeds = results["seeds"]
-    lines = [
-        "# Tally: results and ablations",
-        "",
-        "Produced by `python verification/tally.py`; the text at its head says how. "
-        f"Commit {results['provenance']['commit']}, decoder {results['decoder']}.",
-        f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]}). Peak of infected people in ‰; ± is half "
-        f"of the {CONFIDENCE:.0%} interval of the mean. The last column is the difference to "
-        "`tally` at the same ε (at ε = 1 for methods without one), paired by seed.",
-        "",
-        "| method | ε | setting | mean | ± | median | 95th percentile | minus `tally` |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for label, r in results["rows"].items():
-        method, budget, scenario = label.split("|")
-        gain = f"{r['difference']:+.1f} ± {r['difference_half_width']:.1f}"
-        lines.append(
-            f"| {method} | {budget} | {scenario} | {r['mean']:.1f} | {r['half_width']:.1f} "
-            f"| {r['median']:.1f} | {r['p95']:.1f} | {'' if label == r['beside'] else gain} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        given = {what: path for what, path in decoders.items() if path is not None}
+        configs = main_table(call) | ablations(call, given)
+        study = call.study(configs)
+    call.report(
+        study.rows(("method", "epsilon", "setting"), baselines=baselines(list(configs))),
+        title="Tally: results and ablations",
+        notes=[
+            "Peak of infected people in ‰.",
+            "Difference: to `tally` at the same ε (at ε = 1 for methods without one), paired by "
+            "seed.",
+            f"Decoder {load_decoder().digest}.",
+        ],
+        decoder=load_decoder().digest,
     )
-    parser.add_argument("--out", type=Path, required=True, help="Markdown; JSON goes beside it")
-    parser.add_argument("--store", type=Path, help="directory of finished runs")
-    parser.add_argument("--public", type=Path, help="decoder trained with --tallies 0")
-    parser.add_argument("--today", type=Path, help="decoder trained with --tallies 1")
-    parser.add_argument("--seeds", type=int, default=N_SEEDS)
-    options = parser.parse_args()
-    results = measure(tuple(range(FIRST_SEED, FIRST_SEED + options.seeds)), options)
-    for path, text in (
-        (options.out, render(results)),
-        (options.out.with_suffix(".json"), json.dumps(results, indent=1) + "\n"),
-    ):
-        with replacing(path) as temporary:
-            temporary.write_text(text, "utf-8")
-    print(render(results))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

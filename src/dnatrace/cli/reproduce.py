@@ -1,8 +1,6 @@
 """`dnatrace reproduce`."""
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +11,7 @@ from dnatrace.cli._command import Answer, command, table
 from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
 
 if TYPE_CHECKING:
-    from dnatrace.paper.claims import Claim
+    from dnatrace.paper.verdicts import Claim
 
 
 class Target(StrEnum):
@@ -56,10 +54,11 @@ def reproduce(
     """
     start(cluster)
     from dnatrace.runs.progress import tracker
+    from dnatrace.sweeps.study import kept_in
 
     command_line = _command_line(target, method, quick, fresh, data)
     kept = store or (out / "runs" if out is not None else None)
-    with told_in_one_line(), _a_store(kept) as runs:
+    with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
             small = quick or (target is Target.AUC and data is None)
             return _verdicts(
@@ -81,16 +80,6 @@ def _command_line(
     parts += ["--fresh"] if fresh else []
     parts += [f"--data {data.name}"] if data is not None else []
     return " ".join(parts)
-
-
-@contextmanager
-def _a_store(kept: Path | None) -> Iterator[Path]:
-    """Yield the store to use; one that vanishes when none is asked for."""
-    if kept is not None:
-        yield kept
-        return
-    with tempfile.TemporaryDirectory(prefix="dnatrace-") as directory:
-        yield Path(directory)
 
 
 def _with_runs(
@@ -120,6 +109,7 @@ def _without_runs(
     from dnatrace.paper import files as reproduction_files
     from dnatrace.paper import theorems
     from dnatrace.runs.progress import tracker
+    from dnatrace.sweeps.results import write_all
     from dnatrace.training import auc_table
 
     notes, title = [], f"The paper's {target.value}"
@@ -140,17 +130,18 @@ def _without_runs(
     if out is not None:
         files = reproduction_files.verdict_files(target.value, claims, notes, command_line, title)
         files[f"{target.value}.csv"] = reproduction_files.claims_csv(claims)
-        reproduction_files.write_all(files, out)
+        write_all(files, out)
     return claims
 
 
 def _choose_gammas(quick: bool, out: Path | None, how: dict[str, Any]) -> Answer:
     """Choose the best γ on validation seeds; OUT/best_gamma.csv has the form of the package's."""
     from dnatrace.paper import files, reproduce, setting
+    from dnatrace.sweeps.results import write_all
 
     choices = reproduce.choose_gammas(size=setting.QUICK if quick else setting.FULL, **how)
     if out is not None:
-        files.write_all(files.gamma_files(choices), out)
+        write_all(files.gamma_files(choices), out)
     columns = ("method", "release", "epsilon", "gamma")
     rows = [{column: str(row[column]) for column in columns} for row in choices.rows]
     return Answer(

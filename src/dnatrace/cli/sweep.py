@@ -31,7 +31,7 @@ def start(cluster: str | None) -> None:
 @contextmanager
 def told_in_one_line() -> Iterator[None]:
     """Tell in one line that no worker is left (exit code 1) or that the user ended it (130)."""
-    from dnatrace.sweeps.workers import WorkersLostError
+    from dnatrace.sweeps.attempts import WorkersLostError
 
     try:
         yield
@@ -39,7 +39,7 @@ def told_in_one_line() -> Iterator[None]:
         print(f"dnatrace: {error}", file=sys.stderr)
         raise Exit(1) from None
     except KeyboardInterrupt:
-        print("dnatrace: interrupted; the same command goes on", file=sys.stderr)
+        print("dnatrace: interrupted; the same command resumes", file=sys.stderr)
         raise Exit(130) from None
 
 

@@ -1,204 +1,144 @@
-"""Claims of the paper beside what we find, and the rules by which they are judged.
-
-Three rules, stated with every claim:
-
-- **number**: a published number is reproduced when its interval overlaps ours. Its interval is the
-  published one, or 15 % either way when it was read off a plot.
-- **order**: "A is lower than B" is reproduced when the 90 % interval of the difference over common
-  seeds lies below 0, reversed when it lies above, and not reproduced when it holds 0.
-- **bound**: a stated bound is reproduced when nothing found exceeds it, and reversed when something
-  does.
-"""
+"""What the paper's figure and table claim, judged on our study."""
 
 import math
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from collections.abc import Iterator
 
-from dnatrace.sweeps.study import Spread
+from dnatrace import reference_data
+from dnatrace.paper.setting import (
+    PUBLISHED_METHODS,
+    Point,
+    Scenario,
+    Setting,
+    Size,
+    scenarios_of,
+)
+from dnatrace.paper.verdicts import Claim, Rule, judge_number, judge_order
+from dnatrace.sweeps.study import PER_MILLE, Study
 
-READING_ERROR = 0.15  # relative, of a number read by eye off a plot on a logarithmic axis
+PEAK = "peak_infected"
+ORDERS = (  # of the figure: the lower, the higher, at this ε
+    ("dna", "dpfn-s", 1.0),
+    ("dpfn-s", "dpfn", 1.0),
+    ("dpfn-s", "per-message", 1.0),
+    ("dpfn-s", "traditional", 1.0),
+    ("per-message", "dpfn", 1.0),
+    ("dpfn-s", "dpfn", 10.0),
+    ("dpfn-s", "per-message", 10.0),
+    ("dna", "dpfn", 10.0),
+)
 
 
-class Verdict(StrEnum):
-    """What became of a claim."""
-
-    REPRODUCED = "reproduced"
-    NOT_REPRODUCED = "not reproduced"
-    REVERSED = "reversed"
-    NOT_TESTED = "not tested"
-
-
-class Rule(StrEnum):
-    """How a claim is judged."""
-
-    NUMBER = "number"
-    ORDER = "order"
-    BOUND = "bound"
+def published_rows(target: str) -> Iterator[tuple[str, Scenario, float, float | None]]:
+    """Yield method, scenario, per mille and half-width of the published results."""
+    for row in reference_data.read_table("published.csv"):
+        if row["result"] == target:
+            names = ("epsilon", "adherence", "false_positive_rate", "false_negative_rate")
+            scenario = Scenario(**{name: float(row[name]) for name in names})
+            half_width = float(row["half_width"]) if row["half_width"] else None
+            yield row["method"], scenario, float(row["permille"]), half_width
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A claim and its verdict.
+def published_value(target: str, method: str, scenario: Scenario) -> tuple[float, float | None]:
+    """Return what was published about a point; NaN when nothing was."""
+    for name, where, value, half_width in published_rows(target):
+        if (name, where) == (method, scenario):
+            return value, half_width
+    return math.nan, None
 
-    Attributes:
-        claim: what the paper says, in words.
-        published: the number or bound it gives; None when it gives none.
-        ours: what we find; None when it was not tested.
-        interval: 90 % interval of `ours`; None when it has none.
-        verdict: by `rule`.
-        rule: how it is judged.
-        note: what a reader must know besides.
+
+def judge(target: str, study: Study[Point], size: Size) -> list[Claim]:
+    """Return the claims of the figure or the table.
+
+    Of both, the published numbers. Of the figure, the orders at ε = 1 and 10, and that less privacy
+    gives a lower peak; of the table, `dna` below `dpfn-s` in every scenario. A claim about a point
+    that failed is not tested, with the error as its note; one about methods that were not asked for
+    is left out.
     """
-
-    claim: str
-    published: float | None
-    ours: float | None
-    interval: tuple[float, float] | None
-    verdict: Verdict
-    rule: Rule
-    note: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values; what is not finite is null."""
-        return {
-            "claim": self.claim,
-            "published": _finite(self.published),
-            "ours": _finite(self.ours),
-            "interval": _finite_pair(self.interval),
-            "verdict": self.verdict.value,
-            "rule": self.rule.value,
-            "note": self.note,
-        }
+    claims = _numbers(target, study, size)
+    for setting in Setting:
+        if target == "table":
+            for s in scenarios_of(target, size):
+                claims += _order(target, study, setting, ("dna", s), ("dpfn-s", s))
+            continue
+        for lower, higher, epsilon in ORDERS:
+            s = Scenario(epsilon=epsilon)
+            claims += _order(target, study, setting, (lower, s), (higher, s))
+        least, most = (Scenario(epsilon=e) for e in (max(size.epsilons), min(size.epsilons)))
+        for method in _asked_for(study):
+            if method in PUBLISHED_METHODS:
+                claims += _order(target, study, setting, (method, least), (method, most))
+    return claims
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _asked_for(study: Study[Point]) -> list[str]:
+    """Return the methods that were to be run."""
+    return list(dict.fromkeys(point.method for point in (*study.summaries, *study.failures)))
 
 
-def _finite_pair(pair: tuple[float, float] | None) -> list[float] | None:
-    return list(pair) if pair is not None and all(map(math.isfinite, pair)) else None
+def _numbers(target: str, study: Study[Point], size: Size) -> list[Claim]:
+    claims = []
+    for method, scenario, value, half_width in published_rows(target):
+        where = f"at {_words(target, scenario)}"
+        text = f"{method} {where} has a peak of {value:g} ‰"
+        point = Point(setting=Setting.PUBLISHED, method=method, scenario=scenario)
+        if point in study.summaries and not size.is_small:
+            note = "read off the plot, ± 15 %" if half_width is None else f"± {half_width:g}"
+            peak = study.spread(point, PEAK, scale=PER_MILLE)
+            claims.append(
+                judge_number(
+                    text,
+                    peak.mean,
+                    peak.interval,
+                    published=value,
+                    half_width=half_width,
+                    note=note,
+                )
+            )
+        elif method in _asked_for(study):
+            reason = "the small version cannot tell" if size.is_small else "it was not run"
+            note = _why(point, study) if point in study.failures else reason
+            claims.append(Claim(claim=text, published=value, rule=Rule.NUMBER, note=note))
+    return claims
 
 
-def judge_number(
-    claim: str, spread: Spread, *, published: float, half_width: float | None, note: str = ""
-) -> Claim:
-    """Return a claim about a number: do the two intervals overlap?
-
-    Edge cases: with one seed we have no interval, and the claim is not tested.
-    """
-    low, high = spread.interval
-    reach = READING_ERROR * published if half_width is None else half_width
-    if math.isnan(low):
-        verdict = Verdict.NOT_TESTED
-    elif low <= published + reach and high >= published - reach:
-        verdict = Verdict.REPRODUCED
+def _order(
+    target: str,
+    study: Study[Point],
+    setting: Setting,
+    lower: tuple[str, Scenario],
+    higher: tuple[str, Scenario],
+) -> list[Claim]:
+    """Return the claim that one point has a lower peak, when both were to be run."""
+    pair = [Point(setting=setting, method=m, scenario=s) for m, s in (lower, higher)]
+    how = "published setting" if setting is Setting.PUBLISHED else "sound release, best γ"
+    if lower[0] == higher[0]:
+        epsilons = f"ε = {lower[1].epsilon:g} than at {higher[1].epsilon:g}"
+        text = f"{lower[0]} has a lower peak at {epsilons} ({how})"
     else:
-        verdict = Verdict.NOT_REPRODUCED
-    return _measured(spread, claim, published, verdict, Rule.NUMBER, note)
+        where = _words(target, lower[1]) if target == "figure" else f"at {_words(target, lower[1])}"
+        text = f"{lower[0]} has a lower peak than {higher[0]} ({where}; {how})"
+    values = [published_value(target, m, s)[0] for m, s in (lower, higher)]
+    published = values[0] - values[1]
+    missing = [point for point in pair if point not in study.summaries]
+    if any(point not in study.failures for point in missing):
+        return []
+    if missing:
+        note = "; ".join(_why(point, study) for point in missing)
+        return [Claim(claim=text, published=published, rule=Rule.ORDER, note=note)]
+    difference = study.difference(pair[0], pair[1], PEAK, scale=PER_MILLE)
+    note = "difference of the means over common seeds, ‰"
+    return [judge_order(text, difference.mean, difference.interval, published=published, note=note)]
 
 
-def judge_order(
-    claim: str, lower: Spread, higher: Spread, *, published: float | None, note: str = ""
-) -> Claim:
-    """Return a claim that one is lower than another on the same seeds.
-
-    Edge cases: with one seed there is no interval, and the claim is not tested.
-    """
-    difference = Spread(values=lower.values - higher.values)
-    low, high = difference.interval
-    if math.isnan(low):
-        verdict = Verdict.NOT_TESTED
-    elif high < 0.0:
-        verdict = Verdict.REPRODUCED
-    elif low > 0.0:
-        verdict = Verdict.REVERSED
-    else:
-        verdict = Verdict.NOT_REPRODUCED
-    return _measured(difference, claim, published, verdict, Rule.ORDER, note)
-
-
-def _measured(
-    ours: Spread, claim: str, published: float | None, verdict: Verdict, rule: Rule, note: str
-) -> Claim:
-    return Claim(
-        claim=claim,
-        published=published,
-        ours=ours.mean,
-        interval=ours.interval,
-        verdict=verdict,
-        rule=rule,
-        note=note,
+def _words(target: str, s: Scenario) -> str:
+    """Return what varies in a scenario of the figure or the table."""
+    if target == "figure":
+        return f"ε = {s.epsilon:g}"
+    return (
+        f"adherence {100 * s.adherence:g} %, false positives {100 * s.false_positive_rate:g} %, "
+        f"false negatives {100 * s.false_negative_rate:g} %"
     )
 
 
-def judge_bound(claim: str, found: float, bound: float, *, note: str = "") -> Claim:
-    """Return a claim that nothing exceeds a bound."""
-    verdict = Verdict.REPRODUCED if found <= bound else Verdict.REVERSED
-    return Claim(
-        claim=claim,
-        published=bound,
-        ours=found,
-        interval=None,
-        verdict=verdict,
-        rule=Rule.BOUND,
-        note=note,
-    )
-
-
-def untested(claim: str, *, published: float | None, rule: Rule, note: str) -> Claim:
-    """Return a claim that could not be tested, with the reason."""
-    return Claim(
-        claim=claim,
-        published=published,
-        ours=None,
-        interval=None,
-        verdict=Verdict.NOT_TESTED,
-        rule=rule,
-        note=note,
-    )
-
-
-def judge_value(
-    claim: str,
-    value: float,
-    interval: tuple[float, float],
-    *,
-    published: float,
-    tolerance: float,
-    note: str = "",
-) -> Claim:
-    """Return a claim about a number published without an interval, given a tolerance for it."""
-    low, high = interval
-    near = low <= published + tolerance and high >= published - tolerance
-    return Claim(
-        claim=claim,
-        published=published,
-        ours=value,
-        interval=interval,
-        verdict=Verdict.REPRODUCED if near else Verdict.NOT_REPRODUCED,
-        rule=Rule.NUMBER,
-        note=note,
-    )
-
-
-def judge_gain(
-    claim: str, gain: float, interval: tuple[float, float], *, published: float, note: str = ""
-) -> Claim:
-    """Return a claim that a difference is positive, given its interval."""
-    low, high = interval
-    if low > 0.0:
-        verdict = Verdict.REPRODUCED
-    elif high < 0.0:
-        verdict = Verdict.REVERSED
-    else:
-        verdict = Verdict.NOT_REPRODUCED
-    return Claim(
-        claim=claim,
-        published=published,
-        ours=gain,
-        interval=interval,
-        verdict=verdict,
-        rule=Rule.ORDER,
-        note=note,
-    )
+def _why(point: Point, study: Study[Point]) -> str:
+    return f"{point.method} failed: {study.failures[point].error}"

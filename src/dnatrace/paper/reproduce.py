@@ -1,34 +1,27 @@
 """Run the paper's figure and table again: what came of the runs, and which γ is best."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-import numpy as np
-
-from dnatrace.methods.catalogue import release_of
-from dnatrace.paper.claims import Claim
-from dnatrace.paper.paper_claims import figure_claims, table_claims
+from dnatrace.methods.base import release_of
+from dnatrace.paper.claims import PEAK, judge
 from dnatrace.paper.setting import (
     FULL,
     GAMMAS,
-    PER_MILLE,
     VALIDATION_SEEDS,
-    WITHOUT_CLIP,
     Point,
-    Row,
     Size,
+    clips,
     configuration,
     methods_of,
     points_of,
 )
-from dnatrace.runs import store as stores
+from dnatrace.paper.verdicts import Claim
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.sweeps.study import Spread
-from dnatrace.sweeps.sweep import sweep
-
-Track = Callable[[Iterable[Any], int], Iterable[Any]]
+from dnatrace.sweeps.study import PER_MILLE, Study, best_settings, run_study
+from dnatrace.sweeps.sweep import Where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +30,8 @@ class Reproduction:
 
     Attributes:
         target: `figure` or `table`.
-        rows: one a point.
+        configs: what was to be run, by point.
+        study: what came of it.
         claims: with their verdicts.
         notes: what a reader must know, failures included.
         size: how much was run.
@@ -45,7 +39,8 @@ class Reproduction:
     """
 
     target: str
-    rows: tuple[Row, ...]
+    configs: dict[Point, RunConfig]
+    study: Study[Point]
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
     size: Size
@@ -57,7 +52,7 @@ class GammaChoices:
     """The best γ of methods.
 
     Attributes:
-        rows: one a method and ε, as in `reference_data/best_gamma.csv`, with the means of all γ.
+        rows: one per method and ε, as in `reference_data/best_gamma.csv`, with the means of all γ.
         notes: what a reader must know, failures included.
         failures: methods and ε for which there is no choice because runs failed, and why.
     """
@@ -73,9 +68,7 @@ def reproduce(
     store: Path,
     size: Size = FULL,
     method: str | None = None,
-    workers: int | None = None,
-    cluster: str | None = None,
-    track: Track | None = None,
+    **where: Unpack[Where],
 ) -> Reproduction:
     """Run the figure or the table and judge its claims; runs that the store has are not done again.
 
@@ -86,90 +79,34 @@ def reproduce(
         store: of the runs.
         size: how much to run.
         method: only this one, beside the bounds.
-        workers: processes; one a core when None.
-        cluster: address of a Dask scheduler to use instead.
-        track: wraps the finished runs.
+        where: the runs are done, as for `sweep`.
     """
     methods, notes = methods_of(target, method)
-    points = points_of(target, methods, size)
-    rows, failed = measure(
-        {point: configuration(point, size) for point in points},
-        seeds=size.seeds,
-        store=store,
-        workers=workers,
-        cluster=cluster,
-        track=track,
-    )
-    judge = figure_claims if target == "figure" else table_claims
-    claims = judge(rows, size, failed)
-    failures = describe_failures(failed)
+    configs = {point: configuration(point, size) for point in points_of(target, methods, size)}
+    study = run_study(configs, seeds=size.seeds, store=store, **where)
+    failures = describe_failures(study)
     return Reproduction(
         target=target,
-        rows=tuple(rows),
-        claims=tuple(claims),
+        configs=configs,
+        study=study,
+        claims=tuple(judge(target, study, size)),
         notes=(size.describe(), *notes, *failures),
         size=size,
         failures=failures,
     )
 
 
-def measure(
-    configs: dict[Point, RunConfig],
-    *,
-    seeds: Sequence[int],
-    store: Path,
-    workers: int | None = None,
-    cluster: str | None = None,
-    track: Track | None = None,
-) -> tuple[list[Row], dict[Point, str]]:
-    """Return a row for every point whose runs all ended well, and why not for every other."""
-    runs = {
-        point: [config.model_copy(update={"seed": seed}) for seed in seeds]
-        for point, config in configs.items()
-    }
-    all_runs = {c.digest: c for by_seed in zip(*runs.values(), strict=True) for c in by_seed}
-    report = sweep(list(all_runs.values()), store, workers=workers, cluster=cluster, track=track)
-    failed = {failure.config.digest: failure.error for failure in report.failed}
-    rows, without = [], {}
-    for point, by_seed in runs.items():
-        digests = [c.digest for c in by_seed]
-        wrong = next((failed[d] for d in digests if d in failed), None)
-        if wrong is not None:
-            without[point] = wrong
-            continue
-        summaries = [stores.read_json(store / digest, "summary.json") for digest in digests]
-        peaks = PER_MILLE * np.array([s["peak_infected"] for s in summaries])
-        rows.append(
-            Row(
-                point=point,
-                config=configs[point],
-                peak=Spread(values=peaks),
-                sound=bool(summaries[0]["privacy"]["sound"]),
-            )
-        )
-    return rows, without
-
-
-def describe_failures(failed: Mapping[Point, str]) -> tuple[str, ...]:
+def describe_failures(study: Study[Point]) -> tuple[str, ...]:
     """Return one line for every method, setting and error of points without a row."""
-    where: dict[tuple[str, str, str], int] = {}
-    for point, error in failed.items():
-        key = point.method, str(point.setting), error
-        where[key] = where.get(key, 0) + 1
+    counts = Counter((p.method, str(p.setting), f.error) for p, f in study.failures.items())
     return tuple(
         f"FAILED: {method} ({setting}) has no row in {n} scenario{'s' * (n > 1)}: {error}"
-        for (method, setting, error), n in where.items()
+        for (method, setting, error), n in counts.items()
     )
 
 
 def choose_gammas(
-    *,
-    store: Path,
-    size: Size = FULL,
-    method: str | None = None,
-    workers: int | None = None,
-    cluster: str | None = None,
-    track: Track | None = None,
+    *, store: Path, size: Size = FULL, method: str | None = None, **where: Unpack[Where]
 ) -> GammaChoices:
     """Return the best γ of every method and ε by the mean peak on validation seeds, with all means.
 
@@ -182,37 +119,27 @@ def choose_gammas(
             overrides=size.overrides | {"method": name, "epsilon": epsilon, "gamma": gamma}
         )
         for name in methods
-        if name not in WITHOUT_CLIP
+        if clips(name)
         for epsilon in size.epsilons
         for gamma in GAMMAS
     }
-    runs = {
-        key: [config.model_copy(update={"seed": seed}) for seed in VALIDATION_SEEDS]
-        for key, config in configs.items()
-    }
-    everything = {c.digest: c for by_seed in runs.values() for c in by_seed}
-    report = sweep(list(everything.values()), store, workers=workers, cluster=cluster, track=track)
-    failed = {failure.config.digest: failure.error for failure in report.failed}
+    study = run_study(configs, seeds=VALIDATION_SEEDS, store=store, **where)
     origin = "dnatrace reproduce gamma" + (" --quick" if size.is_small else "")
-    chosen, failures = [], []
-    for name, epsilon in dict.fromkeys((key[0], key[1]) for key in configs):
-        mine = [c.digest for g in GAMMAS for c in runs[name, epsilon, g]]
-        wrong = next((failed[d] for d in mine if d in failed), None)
-        if wrong is not None:
-            failures.append(f"FAILED: {name} has no γ at ε = {epsilon:g}: {wrong}")
-            continue
-        means = {g: _mean_peak(runs[name, epsilon, g], store) for g in GAMMAS}
-        best = min(means, key=lambda g: means[g])
-        row = {"method": name, "release": release_of(name, None), "epsilon": epsilon, "gamma": best}
-        chosen.append(row | {"origin": origin, "means": means})
+    best = best_settings(study, PEAK)
+    chosen, failures = [], dict[tuple[str, float], str]()
+    for name, epsilon, gamma in study.failures:
+        error = study.failures[name, epsilon, gamma].error
+        failures.setdefault((name, epsilon), f"FAILED: {name} has no γ at ε = {epsilon:g}: {error}")
+    for name, epsilon in (key for key in dict.fromkeys(k[:2] for k in configs) if key in best):
+        means = {g: PER_MILLE * study.spread((name, epsilon, g), PEAK).mean for g in GAMMAS}
+        row = {
+            "method": name,
+            "release": release_of(configs[name, epsilon, GAMMAS[0]].method),
+            "epsilon": epsilon,
+        }
+        chosen.append(row | {"gamma": best[name, epsilon], "origin": origin, "means": means})
     return GammaChoices(
         rows=tuple(chosen),
-        notes=(replace(size, seeds=VALIDATION_SEEDS).describe(), *failures),
-        failures=tuple(failures),
+        notes=(replace(size, seeds=VALIDATION_SEEDS).describe(), *failures.values()),
+        failures=tuple(failures.values()),
     )
-
-
-def _mean_peak(configs: Sequence[RunConfig], store: Path) -> float:
-    """Return the mean peak of stored runs in per mille."""
-    summaries = [stores.read_json(store / c.digest, "summary.json") for c in configs]
-    return PER_MILLE * float(np.mean([s["peak_infected"] for s in summaries]))

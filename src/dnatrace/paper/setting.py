@@ -12,11 +12,10 @@ from enum import StrEnum
 from typing import Any
 
 from dnatrace import reference_data
-from dnatrace.methods.catalogue import CATALOGUE, release_of
+from dnatrace.methods.catalogue import METHODS
 from dnatrace.networks.architecture import Kind, Variant
 from dnatrace.networks.runtime import load_model, model_names
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.sweeps.study import Spread
 
 PUBLISHED_METHODS = ("traditional", "per-message", "dpfn", "dpfn-s", "dna")
 OUR_BEST = "tally"  # our best sound method, beside the published ones
@@ -28,8 +27,6 @@ PAPER_SEEDS = tuple(range(1, 11))  # as many as in the paper
 FRESH_SEEDS = tuple(range(3001, 3021))
 VALIDATION_SEEDS = (501, 502, 503)
 GAMMAS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-WITHOUT_CLIP = ("traditional", "tally", *BOUNDS)
-PER_MILLE = 1000.0
 
 
 class Setting(StrEnum):
@@ -100,25 +97,14 @@ def with_fresh_seeds(size: Size) -> Size:
     return replace(size, seeds=FRESH_SEEDS[:n])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """Peak infection rate of a point over seeds, in per mille."""
-
-    point: Point
-    config: RunConfig
-    peak: Spread
-    sound: bool
-
-
 def methods_of(target: str, only: str | None) -> tuple[list[str], list[str]]:
     """Return the private methods of a target that exist here, and notes on those that do not."""
     published = PUBLISHED_METHODS if target == "figure" else ("dpfn-s", "dna")
     wanted = list(dict.fromkeys((*published, OUR_BEST)))
     if only is not None:
-        release_of(only, None)  # raises for a wrong name
-        wanted = [only]
-    notes = [f"{name} is not part of this version" for name in wanted if name not in CATALOGUE]
-    return [name for name in wanted if name in CATALOGUE and name not in BOUNDS], notes
+        wanted = [METHODS[only].title()]  # raises for a wrong name
+    notes = [f"{name} is not part of this version" for name in wanted if name not in METHODS]
+    return [name for name in wanted if name in METHODS and name not in BOUNDS], notes
 
 
 def scenarios_of(target: str, size: Size) -> list[Scenario]:
@@ -133,28 +119,15 @@ def scenarios_of(target: str, size: Size) -> list[Scenario]:
 
 
 def points_of(target: str, methods: Sequence[str], size: Size) -> list[Point]:
-    """Return every point of a target; the bounds once a scenario, as they do not depend on ε."""
+    """Return every point of a target; the bounds do not depend on ε and are there once."""
     scenarios = scenarios_of(target, size)
+    once = list(dict.fromkeys(replace(s, epsilon=Scenario().epsilon) for s in scenarios))
     points = []
     for setting in Setting:
-        published_only = setting is Setting.PUBLISHED
         for method in methods:
-            if published_only and method not in PUBLISHED_METHODS:
-                continue  # nothing was published about it
-            points += [Point(setting=setting, method=method, scenario=s) for s in scenarios]
-        without_epsilon = dict.fromkeys(
-            Scenario(
-                adherence=s.adherence,
-                false_positive_rate=s.false_positive_rate,
-                false_negative_rate=s.false_negative_rate,
-            )
-            for s in scenarios
-        )
-        points += [
-            Point(setting=setting, method=method, scenario=s)
-            for s in without_epsilon
-            for method in BOUNDS
-        ]
+            if setting is Setting.BEST or method in PUBLISHED_METHODS:
+                points += [Point(setting=setting, method=method, scenario=s) for s in scenarios]
+        points += [Point(setting=setting, method=m, scenario=s) for s in once for m in BOUNDS]
     return points
 
 
@@ -169,14 +142,19 @@ def configuration(point: Point, size: Size) -> RunConfig:
         "tests.false_negative_rate": s.false_negative_rate,
     }
     if point.setting is Setting.PUBLISHED:
-        releases = CATALOGUE[point.method].releases
+        releases = METHODS[point.method].releases()
         overrides["release"] = "as_published" if "as_published" in releases else None
         if point.method == "dna":
             overrides["method.model"] = published_model()
         return load_config(preset="paper", overrides=overrides)
-    if point.method not in WITHOUT_CLIP:
+    if clips(point.method):
         overrides["gamma"] = best_gamma(point.method, s.epsilon)
     return load_config(preset="standard", overrides=overrides)
+
+
+def clips(method: str) -> bool:
+    """Return whether a method clips messages, so that its γ has an effect."""
+    return "gamma" in METHODS[method].names_in_files()
 
 
 def published_model() -> str | None:
@@ -184,14 +162,14 @@ def published_model() -> str | None:
 
     Of several, the one for the published γ and target comes first.
     """
-    published = load_config(preset="paper").method
+    published = getattr(load_config(preset="paper").method, "gamma", 1.0)
     models = [load_model(name) for name in model_names()]
     fitting = [
         m
         for m in models
         if (m.architecture.kind, m.architecture.variant) == (Kind.PAPER, Variant.COMBINED)
     ]
-    fitting.sort(key=lambda m: (m.with_exposed, abs(m.gamma - published.gamma)))
+    fitting.sort(key=lambda m: (m.with_exposed, abs(m.gamma - published)))
     return fitting[0].name if fitting else None
 
 
@@ -205,7 +183,7 @@ def best_gamma(method: str, epsilon: float) -> float:
 
 def gamma_origin(point: Point) -> str:
     """Return whose γ a point has: its own choice, that of the nearest ε, or that of `dpfn-s`."""
-    if point.method in WITHOUT_CLIP:
+    if not clips(point.method):
         return ""
     if point.setting is Setting.PUBLISHED:
         return "preset paper"

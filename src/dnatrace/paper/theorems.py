@@ -1,7 +1,6 @@
 """The paper's theorems, and what it says about its network, as claims that can fail."""
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,38 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.methods.catalogue import CATALOGUE
-from dnatrace.methods.rehearsal import OwnTests
+from dnatrace.methods.adversary import OwnTests
 from dnatrace.networks.architecture import Kind
 from dnatrace.networks.certificate import MARGIN
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model
-from dnatrace.paper.claims import (
+from dnatrace.paper.setting import published_model
+from dnatrace.paper.verdicts import (
     Claim,
     Rule,
     Verdict,
     judge_bound,
-    judge_gain,
-    judge_value,
-    untested,
+    judge_number,
+    judge_order,
 )
-from dnatrace.paper.setting import published_model
 from dnatrace.privacy import sensitivity
 from dnatrace.records import NOT_TESTED
 from dnatrace.runs import audits as privacy_checks
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.run import loop_rules
+from dnatrace.runs.progress import Track
 from dnatrace.training import auc_table
 from dnatrace.training.auc_table import short_name
 
 SMALL = "SMALL VERSION: on a small run made for the occasion"
-CONTACTS_A_DAY = 15  # about what people of the city meet
+CONTACTS_PER_DAY = 15  # about what people of the city meet
 CLOSE_TO_ONE = 0.05  # a spectral norm up to 1.05 counts as close to 1
 NEGLIGIBLE = 0.005  # half a point of AUC
 AUC_TOLERANCE = 0.01  # a point of AUC: the published areas have no interval
 AUDIT_ERROR = 0.01  # probability that an audit's bound is too high
 FULL_DRAWS, QUICK_DRAWS = 1_000_000, 50_000
-
-Track = Callable[[Any, int], Any]
 
 
 def theorem_claims(*, quick: bool = False, track: Track | None = None) -> list[Claim]:
@@ -60,18 +55,17 @@ def theorem_claims(*, quick: bool = False, track: Track | None = None) -> list[C
 
 def sensitivity_claims(config: RunConfig) -> list[Claim]:
     """Return Theorem 1: one message moves F by at most p1·γ."""
-    rules, gamma, window = loop_rules(config), config.method.gamma, config.seir.window
+    parameters, window = config.seir.parameters, config.seir.window
+    gamma = getattr(config.method, "gamma", 1.0)
     bound = sensitivity.message_reach(config.seir.p1, gamma)
-    alone = sensitivity.supremum_without_tests(
-        rules.parameters, gamma, window=window, with_exposed=False
-    )
+    alone = sensitivity.supremum_without_tests(parameters, gamma, window=window, with_exposed=False)
     outcomes = histories(window)
-    counts = np.full(outcomes.shape, CONTACTS_A_DAY)
+    counts = np.full(outcomes.shape, CONTACTS_PER_DAY)
     moved, _ = sensitivity.attained_change(
         outcomes,
         counts,
-        parameters=rules.parameters,
-        test_errors=rules.tests.errors,
+        parameters=parameters,
+        test_errors=config.tests.errors,
         gamma=gamma,
         with_exposed=False,
     )
@@ -94,7 +88,7 @@ def sensitivity_claims(config: RunConfig) -> list[Claim]:
 
 
 def histories(window: int) -> NDArray[np.int8]:
-    """Return every history of one or two own tests, a person each: int8 [window, people]."""
+    """Return every history of one or two own tests, one per person: int8 [window, people]."""
     columns = [
         dict(zip(days, results, strict=True))
         for n_tests in (1, 2)
@@ -123,10 +117,8 @@ def _history_in_words(history: NDArray[np.int8]) -> str:
 
 def audit_claims(draws: int) -> list[Claim]:
     """Return the lemma: the published release is (ε, δ)-private, without and with own tests."""
-    method = "dna" if "dna" in CATALOGUE else "dpfn-s"
-    overrides: dict[str, Any] = {"method": method, "release": "as_published", "epsilon": 1.0}
-    if method == "dna":
-        overrides["method.model"] = published_model()
+    overrides: dict[str, Any] = {"method": "dna", "release": "as_published", "epsilon": 1.0}
+    overrides["method.model"] = published_model()
     config = load_config(preset="paper", overrides=overrides)
     tested = tuple(history for history in OwnTests if history is not OwnTests.NONE)
     return [
@@ -150,7 +142,7 @@ def _audit_claim(config: RunConfig, histories: tuple[OwnTests, ...], who: str, d
             for history in histories
         }
     except InputError as error:
-        return untested(text, published=1.0, rule=Rule.BOUND, note=str(error))
+        return Claim(claim=text, published=1.0, rule=Rule.BOUND, note=str(error))
     worst = max(found, key=lambda history: found[history].lower_bound)
     return judge_bound(
         text,
@@ -167,19 +159,14 @@ def _audit_claim(config: RunConfig, histories: tuple[OwnTests, ...], who: str, d
 def network_claims(models: tuple[Model, ...]) -> list[Claim]:
     """Return Theorem 2 and "spectral norms are close to 1" for the networks that read messages."""
     claims = []
-    for model in models:
-        if not model.uses_messages:
-            continue
-        claims.append(
-            judge_bound(
-                f"Theorem 2: network '{short_name(model)}' has Lipschitz constant 1/C in one "
-                "message",
-                model.lipschitz,
-                1.0 + 2.0 * MARGIN,
-                note="product of the exact spectral norms after projection, times C",
-            )
-        )
-        claims.append(_norms_claim(model))
+    for model in (model for model in models if model.uses_messages):
+        name = short_name(model)
+        text = f"Theorem 2: network '{name}' has Lipschitz constant 1/C in one message"
+        note = "product of the exact spectral norms after projection, times C"
+        claims += [
+            judge_bound(text, model.lipschitz, 1.0 + 2.0 * MARGIN, note=note),
+            _norms_claim(model),
+        ]
     return claims
 
 
@@ -188,14 +175,13 @@ def _norms_claim(model: Model) -> Claim:
     text = f"Two or more power iterations give spectral norms close to 1 ({network})"
     if model.architecture.kind is not Kind.PAPER:
         note = "its layers are orthogonal by construction: no power iteration"
-        return untested(text, published=1.0, rule=Rule.BOUND, note=note)
+        return Claim(claim=text, published=1.0, rule=Rule.BOUND, note=note)
     norms = [layer.norm for layer in model.before_projection().certificate.layers]
     worst = max(norms)
     return Claim(
         claim=text,
         published=1.0,
         ours=worst,
-        interval=None,
         verdict=Verdict.REPRODUCED if worst <= 1.0 + CLOSE_TO_ONE else Verdict.NOT_REPRODUCED,
         rule=Rule.BOUND,
         note=f"largest norm of {len(norms)} layers before projection; up to 1.05 counts as close",
@@ -204,33 +190,26 @@ def _norms_claim(model: Model) -> Claim:
 
 def projection_claims(*, track: Track | None = None) -> list[Claim]:
     """Return "projection has negligible influence": AUC before and after, on a small run."""
-    data = auc_table.small_test_data(track=track)
-    tables = auc_tables(data)
-    return [claim for table in tables for claim in _projection(table)]
+    return [_projection(table) for table in auc_tables(auc_table.small_test_data(track=track))]
 
 
-def _projection(table: auc_table.AucTable) -> list[Claim]:
+def _projection(table: auc_table.AucTable) -> Claim:
     name, areas = short_name(table.model), table.as_json()["auc"]
     text = f"Projection after training has negligible influence (AUC of F + network '{name}')"
     before = areas["before_projection"].get("combined")
     after = areas["after_projection"].get("combined")
     if table.model.architecture.kind is not Kind.PAPER or before is None or after is None:
         note = "its layers are orthogonal by construction: nothing to project"
-        return [untested(text, published=0.0, rule=Rule.NUMBER, note=note)]
-    change = after - before
+        return Claim(claim=text, published=0.0, rule=Rule.NUMBER, note=note)
     note = "change of the AUC; up to half a point counts as negligible"
-    near = abs(change) <= NEGLIGIBLE
-    return [
-        Claim(
-            claim=text,
-            published=0.0,
-            ours=change,
-            interval=None,
-            verdict=Verdict.REPRODUCED if near else Verdict.NOT_REPRODUCED,
-            rule=Rule.NUMBER,
-            note=f"{SMALL}; {note}" if table.data.is_small else note,
-        )
-    ]
+    return judge_number(
+        text,
+        after - before,
+        None,
+        published=0.0,
+        half_width=NEGLIGIBLE,
+        note=f"{SMALL}; {note}" if table.data.is_small else note,
+    )
 
 
 # --- AUC -----------------------------------------------------------------------------------------
@@ -256,25 +235,23 @@ def auc_claims(table: auc_table.AucTable) -> list[Claim]:
         text = f"The AUC of {name} is {100 * published[key]:.1f} %"
         if areas[key] is None:
             note = "no such network among the models"
-            claims.append(untested(text, published=published[key], rule=Rule.NUMBER, note=note))
-            continue
-        low, high = areas["intervals"][key]
-        claims.append(
-            judge_value(
+            claim = Claim(claim=text, published=published[key], rule=Rule.NUMBER, note=note)
+        else:
+            claim = judge_number(
                 text,
                 areas[key],
-                (low, high),
+                tuple(areas["intervals"][key]),
                 published=published[key],
-                tolerance=AUC_TOLERANCE,
+                half_width=AUC_TOLERANCE,
                 note="on the built-in city; within a point counts",
             )
-        )
+        claims.append(claim)
     for better, worse in (("network", "fn"), ("combined", "fn"), ("combined", "network")):
         if areas[better] is not None and areas[worse] is not None:
             claims.append(_auc_order(values, names, better, worse))
     if table.data.is_small:
         claims = [_on_a_small_run(claim) for claim in claims]
-    return claims + _projection(table)
+    return [*claims, _projection(table)]
 
 
 def _on_a_small_run(claim: Claim) -> Claim:
@@ -289,19 +266,17 @@ def _auc_order(values: dict[str, Any], names: dict[str, str], better: str, worse
     high, low = areas["intervals"][better], areas["intervals"][worse]
     gain, interval = areas[better] - areas[worse], (high[0] - low[1], high[1] - low[0])
     note = "interval from the ends of two intervals, which is wide"
-    same = [
-        row
-        for row in values["rows"]
-        if (row["prediction"], row["area"]) == (better, areas[better])
-        and row["gain_interval"] is not None
-    ]
-    if worse == "fn" and same:
-        gain, interval = same[0]["gain"], tuple(same[0]["gain_interval"])
-        note = "difference on the same resampled people"
-    return judge_gain(
+    for row in values["rows"] if worse == "fn" else ():
+        same = (row["prediction"], row["area"]) == (better, areas[better])
+        if same and row["gain_interval"] is not None:
+            gain, interval = row["gain"], tuple(row["gain_interval"])
+            note = "difference on the same resampled people"
+            break
+    return judge_order(
         f"{names[better]} has a higher AUC than {names[worse]}",
         gain,
         interval,
         published=published[better] - published[worse],
+        sign=1,
         note=note,
     )

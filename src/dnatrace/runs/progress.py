@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 Item = TypeVar("Item")
+Track = Callable[[Iterable[Any], int], Iterable[Any]]
 _LOG = logging.getLogger(__name__)
 
 

@@ -1,13 +1,15 @@
-"""Several configurations on the same seeds, side by side."""
+"""Several configurations on the same seeds, side by side: run, compared, chosen from."""
 
 import html
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -15,17 +17,19 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dnatrace.errors import InputError
-from dnatrace.methods.catalogue import release_of
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs.config import RunConfig, flatten
+from dnatrace.runs.progress import Track
 from dnatrace.runs.run import run
-from dnatrace.sweeps.sweep import execute, flat, sweep
+from dnatrace.sweeps.sweep import Failure, Where, sweep
 
 CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
+PER_MILLE = 1000.0
 TEN_SEEDS = tuple(range(1, 11))
 SHOWN = ("peak_infected", "attack_rate", "tests_used", "isolation_person_days")
 
-Track = Callable[[Iterable[Any], int], Iterable[Any]]
+Label = TypeVar("Label", bound=Hashable)
+Choice = TypeVar("Choice", bound=tuple[Any, ...])
 # A configuration, or one with an object that takes the place of its method.
 Entry = RunConfig | tuple[RunConfig, Any]
 
@@ -35,7 +39,7 @@ class Spread:
     """One number over seeds.
 
     Attributes:
-        values: one a seed, in the order of the seeds.
+        values: one per seed, in the order of the seeds.
     """
 
     values: NDArray[np.float64]
@@ -71,20 +75,61 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Comparison:
+class Study(Generic[Label]):
     """Summaries of labelled configurations on common seeds.
 
     Attributes:
         seeds: the same for every label.
-        summaries: one a seed, by label.
+        summaries: one per seed, by label; of labels whose runs all ended well.
+        failures: the first run that failed, by label.
     """
 
     seeds: tuple[int, ...]
-    summaries: dict[str, list[dict[str, Any]]]
+    summaries: dict[Label, list[dict[str, Any]]]
+    failures: dict[Label, Failure] = field(default_factory=dict)
 
-    def spread(self, label: str, metric: str) -> Spread:
+    def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
-        return Spread(values=np.array([s[metric] for s in self.summaries[label]], dtype=np.float64))
+        values = np.array([s[metric] for s in self.summaries[label]], dtype=np.float64)
+        return Spread(values=scale * values)
+
+    def difference(
+        self, label: Label, baseline: Label, metric: str, *, scale: float = 1.0
+    ) -> Spread:
+        """Return by how much a label exceeds a baseline, paired by seed."""
+        ours, theirs = (self.spread(x, metric, scale=scale) for x in (label, baseline))
+        return Spread(values=ours.values - theirs.values)
+
+    def rows(
+        self,
+        columns: Sequence[str] = ("label",),
+        *,
+        metric: str = "peak_infected",
+        scale: float = PER_MILLE,
+        baselines: Mapping[Label, Label] = MappingProxyType({}),
+    ) -> list[dict[str, Any]]:
+        """Return one row per label for the tables of `sweeps.results`.
+
+        Args:
+            columns: names for the parts of labels that are tuples.
+            metric: of the summaries.
+            scale: of the numbers.
+            baselines: of the labels that have one; their row has the paired difference to it.
+        """
+        rows = []
+        for label in self.summaries:
+            parts = label if isinstance(label, tuple) else (label,)
+            row = dict(zip(columns, parts, strict=True)) | {"runs": len(self.seeds)}
+            found = self.spread(label, metric, scale=scale)
+            row |= {"mean": found.mean, "half_width": _or_none(found.half_width)}
+            row |= {"median": found.median, "p95": found.p95, "values": found.values.tolist()}
+            if label in baselines:
+                gain = self.difference(label, baselines[label], metric, scale=scale)
+                row |= {"difference": gain.mean, "difference_half_width": _or_none(gain.half_width)}
+            elif baselines:
+                row |= {"difference": None, "difference_half_width": None}
+            rows.append(row)
+        return rows
 
     def table(self, metrics: Sequence[str] = SHOWN) -> pa.Table:
         """Return one row for each label and metric: mean, median, 90 % interval, p95."""
@@ -93,18 +138,9 @@ class Comparison:
             for metric in metrics:
                 spread = self.spread(label, metric)
                 low, high = spread.interval
-                rows.append(
-                    {
-                        "label": label,
-                        "metric": metric,
-                        "runs": len(self.seeds),
-                        "mean": spread.mean,
-                        "median": spread.median,
-                        "low": low,
-                        "high": high,
-                        "p95": spread.p95,
-                    }
-                )
+                row = {"label": label, "metric": metric, "runs": len(self.seeds)}
+                row |= {"mean": spread.mean, "median": spread.median}
+                rows.append(row | {"low": low, "high": high, "p95": spread.p95})
         return pa.Table.from_pylist(rows)
 
     def _repr_html_(self) -> str:
@@ -112,16 +148,92 @@ class Comparison:
         head = "".join(f"<th>{html.escape(metric)}</th>" for metric in SHOWN)
         rows = []
         for label in self.summaries:
-            cells = []
-            for metric in SHOWN:
-                s = self.spread(label, metric)
-                cells.append(
-                    f"<td>{s.mean:.4g} ± {s.half_width:.2g}<br>"
-                    f"<small>median {s.median:.4g}, p95 {s.p95:.4g}</small></td>"
-                )
-            rows.append(f"<tr><th>{html.escape(label)}</th>{''.join(cells)}</tr>")
+            spreads = [self.spread(label, metric) for metric in SHOWN]
+            cells = "".join(
+                f"<td>{s.mean:.4g} ± {s.half_width:.2g}<br>"
+                f"<small>median {s.median:.4g}, p95 {s.p95:.4g}</small></td>"
+                for s in spreads
+            )
+            rows.append(f"<tr><th>{html.escape(str(label))}</th>{cells}</tr>")
         caption = f"{len(self.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
         return f"<table><caption>{caption}</caption><tr><th></th>{head}</tr>{''.join(rows)}</table>"
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+Comparison = Study  # the name of what `compare` returns
+
+
+def best_settings(study: Study[Choice], metric: str) -> dict[tuple[Any, ...], Any]:
+    """Return the last part of labels with the lowest mean, by the others; the first if equal.
+
+    The best of those that are left might not be the best: there is no choice where a run failed.
+    What is chosen must be judged on other seeds.
+    """
+    best: dict[tuple[Any, ...], Any] = {}
+    for label in sorted(study.summaries, key=lambda x: study.spread(x, metric).mean):
+        best.setdefault(label[:-1], label[-1])
+    return {k: v for k, v in best.items() if k not in {label[:-1] for label in study.failures}}
+
+
+def run_study(
+    configs: Mapping[Label, Entry],
+    *,
+    seeds: Sequence[int],
+    store: Path | None = None,
+    strict: bool = False,
+    **where: Unpack[Where],
+) -> Study[Label]:
+    """Run every configuration on every seed; failures are part of what is returned.
+
+    Args:
+        configs: by label; their own seed is replaced.
+        seeds: common random numbers across the labels.
+        store: directory of finished runs, from which an interrupted study resumes; None keeps none.
+        strict: whether a failed run raises; at once, unless a store keeps what the others give.
+        where: as for `sweep`.
+
+    Raises:
+        RuntimeError: a run failed, and that is not to be returned.
+    """
+    objects = {label: entry[1] for label, entry in configs.items() if isinstance(entry, tuple)}
+    runs = {
+        label: [_config(entry).model_copy(update={"seed": seed}) for seed in seeds]
+        for label, entry in configs.items()
+    }
+    named = zip(*(r for label, r in runs.items() if label not in objects), strict=True)
+    digests = {config.digest: config for by_seed in named for config in by_seed}
+    study: Study[Label] = Study(seeds=tuple(seeds), summaries={})
+    with kept_in(store) as kept:
+        fail_fast = strict and store is None
+        report = sweep(list(digests.values()), kept, fail_fast=fail_fast, **where)
+        failed = {failure.config.digest: failure for failure in report.failed}
+        for failure in failed.values() if strict else ():
+            c = failure.config
+            raise RuntimeError(f"{c.method.name}, seed {c.seed}: {failure.error}")
+        for label, by_seed in runs.items():
+            wrong = [failed[c.digest] for c in by_seed if c.digest in failed]
+            if label in objects:
+                summaries = [run(c, method=objects[label]).summary for c in by_seed]
+                study.summaries[label] = summaries
+            elif wrong:
+                study.failures[label] = wrong[0]
+            else:
+                stored = [stores.read_json(kept / c.digest, "summary.json") for c in by_seed]
+                study.summaries[label] = stored
+    return study
+
+
+@contextmanager
+def kept_in(store: Path | None) -> Iterator[Path]:
+    """Yield a store; one that vanishes when none is given."""
+    if store is not None:
+        yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="dnatrace-") as directory:
+        yield Path(directory)
 
 
 def compare(
@@ -132,7 +244,7 @@ def compare(
     cluster: str | None = None,
     store: Path | str | None = None,
     track: Track | None = None,
-) -> Comparison:
+) -> Study[str]:
     """Run every configuration on every seed, on all cores.
 
     Args:
@@ -148,79 +260,41 @@ def compare(
     Raises:
         RuntimeError: a run failed; what was finished is in the store.
     """
-    entries = {k: _pair(v) for k, v in _labelled(configs).items()}
-    if not entries or not seeds:
+    labelled = dict(configs) if isinstance(configs, Mapping) else _labelled(configs)
+    if not labelled or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
-    jobs = [
-        (label, config.model_copy(update={"seed": seed}), method)
-        for seed in seeds
-        for label, (config, method) in entries.items()
-    ]
-    named = {config.digest: config for _, config, method in jobs if method is None}
-    for config in named.values():
-        release_of(config.method.name, config.method.release)
-    done = _summaries(list(named.values()), workers, cluster, Path(store) if store else None, track)
-    summaries: dict[str, list[dict[str, Any]]] = {label: [] for label in entries}
-    for label, config, method in jobs:
-        summary = done[config.digest] if method is None else run(config, method=method).summary
-        summaries[label].append(summary)
-    return Comparison(seeds=tuple(seeds), summaries=summaries)
+    return run_study(
+        labelled,
+        seeds=seeds,
+        store=Path(store) if store else None,
+        strict=True,
+        workers=workers,
+        cluster=cluster,
+        track=track,
+    )
 
 
-def _pair(entry: Entry) -> tuple[RunConfig, Any]:
-    return entry if isinstance(entry, tuple) else (entry, None)
+def _config(entry: Entry) -> RunConfig:
+    return entry[0] if isinstance(entry, tuple) else entry
 
 
-def _labelled(configs: Mapping[str, Entry] | Sequence[Entry]) -> dict[str, Entry]:
-    """Return configurations by label; those of a list are labelled by what differs."""
-    if isinstance(configs, Mapping):
-        return dict(configs)
-    pairs = [_pair(entry) for entry in configs]
-    settings = [flat(config.as_dict()) | {"seed": None} for config, _ in pairs]
+def _labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """Return entries by what differs between them."""
+    settings = [flatten(_config(entry).as_dict()) | {"seed": None} for entry in entries]
     differing = [
         key
-        for key in (settings[0] if settings else ())
-        if len({json.dumps(s[key]) for s in settings}) > 1
+        for key in dict.fromkeys(key for values in settings for key in values)
+        if len({json.dumps(values.get(key)) for values in settings}) > 1
     ]
     labelled: dict[str, Entry] = {}
-    for entry, (_, method), values in zip(configs, pairs, settings, strict=True):
-        parts = [
-            str(values[key]) if key == "method.name" else f"{key.rpartition('.')[2]}={values[key]}"
-            for key in differing
-            if method is None or key != "method.name"
-        ]
-        if method is not None:
-            parts.insert(0, type(method).__name__)
-        label = ", ".join(parts) or str(values["method.name"])
-        n_same = sum(known.partition(" #")[0] == label for known in labelled)
+    for entry, values in zip(entries, settings, strict=True):
+        parts = [type(entry[1]).__name__] if isinstance(entry, tuple) else []
+        for key in differing:
+            if key == "method.name":
+                parts += [] if isinstance(entry, tuple) else [values[key]]
+            elif key in values:
+                parts.append(f"{key.rpartition('.')[2]}={values[key]}")
+        label = ", ".join(parts) or values["method.name"]
+        n_same = sum(other.partition(" #")[0] == label for other in labelled)
         labelled[f"{label} #{n_same + 1}" if n_same else label] = entry
     return labelled
-
-
-def _summaries(
-    configs: list[RunConfig],
-    workers: int | None,
-    cluster: str | None,
-    store: Path | None,
-    track: Track | None,
-) -> dict[str, dict[str, Any]]:
-    """Return the summaries of runs by digest, from a store where there is one."""
-    if not configs:
-        return {}
-    if store is not None:
-        report = sweep(configs, store, workers=workers, cluster=cluster, track=track)
-        for failure in report.failed:
-            raise RuntimeError(_failed(failure.config, failure.error))
-        return {c.digest: stores.read_json(store / c.digest, "summary.json") for c in configs}
-    summaries = {}
-    finished = execute(configs, workers=workers, cluster=cluster)
-    with closing(finished):
-        for one in track(finished, len(configs)) if track else finished:
-            if one.files is None:
-                raise RuntimeError(_failed(one.config, one.error))
-            summaries[one.config.digest] = json.loads(one.files["summary.json"])
-    return summaries
-
-
-def _failed(config: RunConfig, error: str | None) -> str:
-    return f"{config.method.name}, seed {config.seed}: {error}"

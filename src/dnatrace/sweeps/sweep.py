@@ -16,23 +16,31 @@ its `preset`. A run that two blocks ask for is done once.
 
 import itertools
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from dnatrace.errors import InputError
-from dnatrace.methods.catalogue import release_of
+from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config, read_toml
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, flatten, load_config, read_toml
+from dnatrace.runs.progress import Track
 from dnatrace.runs.run import provenance
-from dnatrace.sweeps import workers as engine
-from dnatrace.sweeps.workers import Finished
-
-Track = Callable[[Iterable[Any], int], Iterable[Any]]
+from dnatrace.sweeps.attempts import Done, Finished
+from dnatrace.sweeps.cluster import run_on_cluster
+from dnatrace.sweeps.processes import run_locally, usable_cores
 
 _LOG = logging.getLogger(__name__)
+
+
+class Where(TypedDict, total=False):
+    """Where runs are done, as `sweep` takes it; for functions that pass it on."""
+
+    workers: int | None
+    cluster: str | None
+    track: Track | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +56,7 @@ class Failure:
         return {
             "config_digest": c.digest,
             "method": c.method.name,
-            "release": c.method.release,
+            "release": release_of(c.method),
             "epsilon": c.privacy.epsilon,
             "seed": c.seed,
             "error": self.error,
@@ -112,10 +120,9 @@ def expand(values: Mapping[str, Any]) -> list[RunConfig]:
     chosen: dict[str, RunConfig] = {}
     for seed in seeds:
         for combination in settings:
-            overrides = flat(base) | combination | {"seed": seed}
+            overrides = flatten(base) | combination | {"seed": seed}
             named = overrides.pop("preset", preset)
             config = load_config(preset=named, overrides=overrides)
-            release_of(config.method.name, config.method.release)  # raises for a wrong name
             chosen.setdefault(config.digest, config)
     return list(chosen.values())
 
@@ -138,7 +145,7 @@ def _combinations(block: Any) -> Iterator[dict[str, Any]]:
     """Yield every combination of a block's values by dotted key; one that is no list is fixed."""
     if not isinstance(block, Mapping):
         raise InputError(f"grid: give a table of keys and lists of values, not {block!r}")
-    keys = flat(block)
+    keys = flatten(block)
     if "seed" in keys:
         raise InputError("grid: seed is not part of the grid; give seeds")
     choices = [value if isinstance(value, list) else [value] for value in keys.values()]
@@ -149,17 +156,6 @@ def _combinations(block: Any) -> Iterator[dict[str, Any]]:
         yield dict(zip(keys, values, strict=True))
 
 
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values by dotted key."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{key}.")
-        else:
-            found[prefix + key] = value
-    return found
-
-
 def sweep(
     configs: Sequence[RunConfig],
     store: Path,
@@ -167,18 +163,20 @@ def sweep(
     workers: int | None = None,
     cluster: str | None = None,
     track: Track | None = None,
+    fail_fast: bool = False,
 ) -> SweepReport:
     """Do the runs that a store does not have yet.
 
-    A run that raises is reported and the rest go on. The call can be ended at any moment and in any
-    way; the next one goes on with what is missing. Several calls may work on one store.
+    A run that raises is reported and the others are done. The call can be ended at any moment and
+    in any way; the next one resumes with what is missing. Several calls may work on one store.
 
     Args:
         configs: what to run.
         store: where to; made if it does not exist.
-        workers: processes; one a core when None. Cores are shared out among their threads.
+        workers: processes; one per core when None. Cores are shared out among their threads.
         cluster: address of a Dask scheduler to use instead.
         track: wraps the finished runs, for instance with a progress bar.
+        fail_fast: whether the first failure ends the sweep.
 
     Raises:
         InputError: the store cannot be written, or the cluster cannot be reached.
@@ -206,6 +204,8 @@ def sweep(
     with closing(finished):  # ends the workers, also when this is interrupted
         for run in track(finished, len(missing)) if track else finished:
             _keep(run, store, report)
+            if fail_fast and report.failed:
+                break
     return report
 
 
@@ -223,15 +223,15 @@ def execute(
     *,
     workers: int | None = None,
     cluster: str | None = None,
-    done: engine.Done = lambda _: False,
+    done: Done = lambda _: False,
 ) -> Generator[Finished, None, None]:
     """Yield what came of every configuration, from processes of this machine or a cluster."""
     if cluster is not None:
-        return engine.run_on_cluster(configs, address=cluster, done=done)
-    cores = engine.usable_cores()
+        return run_on_cluster(configs, address=cluster, done=done)
+    cores = usable_cores()
     n_workers = min(workers or cores, len(configs))
     threads = max(1, cores // n_workers)
-    return engine.run_locally(configs, workers=n_workers, threads=threads, done=done)
+    return run_locally(configs, workers=n_workers, threads=threads, done=done)
 
 
 def _keep(run: Finished, store: Path, report: SweepReport) -> None:

@@ -30,7 +30,7 @@ from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import build_simulator, loop_rules, method_options
 from dnatrace.seir import State, TestErrors
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
-from dnatrace.sweeps.workers import deaf_to_interrupts, thread_settings, usable_cores
+from dnatrace.sweeps.processes import deaf_to_interrupts, thread_settings, usable_cores
 from dnatrace.tracing import DayLog, trace
 from dnatrace.training import decoder as decoder_training
 from dnatrace.training.decoder import Cases, Settings

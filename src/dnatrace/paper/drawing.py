@@ -1,0 +1,104 @@
+"""The paper's figure, and its table as points: the published setting beside the best γ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dnatrace.paper.claims import PEAK, published_rows
+from dnatrace.paper.reproduce import Reproduction
+from dnatrace.paper.setting import BOUNDS, Point, Setting, scenarios_of
+from dnatrace.runs import figures
+from dnatrace.sweeps.study import PER_MILLE
+
+_COLOURS = {
+    "traditional": figures.GREY,
+    "per-message": figures.ORANGE,
+    "dpfn": figures.GREEN,
+    "dpfn-s": figures.BLUE,
+    "dna": figures.VERMILION,
+    **dict.fromkeys(BOUNDS, "black"),
+}
+_OTHER = "#CC79A7"  # the sixth of Okabe and Ito
+_TITLES = ("as published, γ = 0.7", "sound releases at their best γ")  # in the order of `Setting`
+_LINES = {"fn": ":", "public-only": "--", "random": "-."}
+
+
+def draw(done: Reproduction) -> Figure:
+    """Draw the peak against ε or in every scenario: one panel per setting, means and intervals."""
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, setting, title in zip(panels, Setting, _TITLES, strict=True):
+        axes.set_yscale("log")
+        points: dict[str, list[Point]] = {}
+        for point in done.study.summaries:
+            if point.setting is setting:
+                points.setdefault(point.method, []).append(point)
+        if done.target == "figure":
+            _draw_against_epsilon(axes, done, points)
+            if setting is Setting.PUBLISHED and not done.size.is_small:
+                _draw_published(axes)
+        else:
+            _draw_by_scenario(axes, done, points)
+        axes.set_title(title, loc="left")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small")
+    panels[0].set_ylabel("peak infection rate, ‰ (mean, 90 % interval)")
+    if done.size.is_small:
+        figure.suptitle(done.size.describe())
+    return figure
+
+
+def _draw_against_epsilon(axes: Axes, done: Reproduction, points: dict[str, list[Point]]) -> None:
+    """Draw a line per method, moved a little, so that intervals do not hide each other."""
+    for i, method in enumerate(method for method in points if method not in BOUNDS):
+        mine = sorted(points[method], key=lambda point: point.scenario.epsilon)
+        places = [1.04 ** (i - 2) * point.scenario.epsilon for point in mine]
+        _draw_method(axes, done, mine, places, marker=".")
+    for method in (method for method in points if method in BOUNDS):
+        for point in points[method]:
+            mean = done.study.spread(point, PEAK, scale=PER_MILLE).mean
+            line: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": _LINES[method]}
+            axes.axhline(mean, label=method, **line)
+    axes.set_xscale("log")
+    axes.set_xticks(done.size.epsilons, [f"{e:g}" for e in done.size.epsilons])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("ε per release")
+
+
+def _draw_published(axes: Axes) -> None:
+    for method, scenario, value, _ in published_rows("figure"):
+        colour = _COLOURS.get(method, _OTHER)
+        axes.plot(scenario.epsilon, value, "o", mfc="none", color=colour)
+    axes.plot([], [], "o", mfc="none", color="black", label="as published")
+
+
+def _draw_by_scenario(axes: Axes, done: Reproduction, points: dict[str, list[Point]]) -> None:
+    """Draw points of the methods side by side in every scenario."""
+    scenarios = scenarios_of(done.target, done.size)
+    for i, (method, mine) in enumerate(points.items()):
+        places = [scenarios.index(point.scenario) + 0.1 * i for point in mine]
+        marker = "_" if method in BOUNDS else "."
+        _draw_method(axes, done, mine, places, marker=marker, linestyle="none")
+    labels = [f"adherence {s.adherence:.0%}\nFPR {s.false_positive_rate:.0%}" for s in scenarios]
+    axes.set_xticks(range(len(scenarios)), labels, fontsize="small")
+
+
+def _draw_method(
+    axes: Axes, done: Reproduction, points: Sequence[Point], places: Sequence[float], **style: Any
+) -> None:
+    """Draw means with their intervals; on a log axis the lower end must stay above 0."""
+    peaks = [done.study.spread(point, PEAK, scale=PER_MILLE) for point in points]
+    means, above = (np.array([getattr(p, x) for p in peaks]) for x in ("mean", "half_width"))
+    axes.errorbar(
+        places,
+        means,
+        yerr=(np.minimum(above, 0.9 * means), above),
+        capsize=2,
+        label=points[0].method,
+        color=_COLOURS.get(points[0].method, _OTHER),
+        **style,
+    )

@@ -1,0 +1,120 @@
+"""Do many runs on a Dask cluster."""
+
+import logging
+import threading
+import time
+from collections.abc import Generator, Sequence
+from importlib import import_module
+from typing import Any
+
+from dnatrace.errors import InputError
+from dnatrace.runs.config import RunConfig
+from dnatrace.sweeps.attempts import Done, Finished, Queue, WorkersLostError, attempt
+
+_CONNECT_SECONDS = "20s"
+_PATIENCE = 60.0  # seconds that a cluster may be without workers
+_LOOK, _COUNT = 0.02, 1.0  # seconds between looks for a finished run, and for workers
+_ONE_AT_A_TIME = threading.Lock()  # a worker's threads belong to one run
+
+_LOG = logging.getLogger(__name__)
+
+
+def run_on_cluster(
+    configs: Sequence[RunConfig], *, address: str, done: Done, patience: float = _PATIENCE
+) -> Generator[Finished, None, None]:
+    """Yield what came of every configuration, run on the cluster at a scheduler's address.
+
+    Two callers of one cluster that want the same run share it. No more runs are handed out at a
+    time than keep all workers busy, so that what another caller finishes is not begun.
+
+    Args:
+        configs: what to run.
+        address: of the scheduler.
+        done: asked before a run is handed out; True means that it is not needed any more.
+        patience: seconds that the cluster may be without any worker; a warning is logged at once.
+
+    Raises:
+        InputError: dask.distributed is not installed, or nobody answers at the address.
+        WorkersLostError: the scheduler has gone, or there was no worker for too long.
+    """
+    client = _connect(address)
+    queue = Queue(configs, done)
+    try:
+        running: dict[str, RunConfig] = {}
+        ended = _distributed().as_completed(loop=client.loop)
+        while queue.waiting or running:
+            room = 2 + 2 * sum(client.nthreads().values())
+            while len(running) < room and (config := (yield from queue.next_needed())):
+                key = f"dnatrace-{config.digest}-{queue.deaths[config.digest]}"
+                running[key] = config
+                ended.add(client.submit(attempt_on_cluster, config, key=key))
+            if running:
+                _await_one(client, ended, address, patience)
+                future = next(ended)
+                finished = _collect(future, running.pop(future.key), queue)
+                if finished is not None:
+                    yield finished
+    finally:
+        client.close(timeout=5)
+
+
+def attempt_on_cluster(config: RunConfig) -> tuple[dict[str, bytes] | None, str | None]:
+    """Run a configuration in a Dask worker, with all of its threads."""
+    import numba  # noqa: PLC0415
+
+    with _ONE_AT_A_TIME:
+        threads = _distributed().get_worker().state.nthreads
+        numba.set_num_threads(min(threads, numba.get_num_threads()))
+        return attempt(config)
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError as error:
+        raise InputError(
+            "a cluster needs dask.distributed: pip install 'dnatrace[cluster]'"
+        ) from error
+
+
+def _connect(address: str) -> Any:
+    try:
+        return _distributed().Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise InputError(f"{address}: no Dask scheduler answers: {error}") from error
+
+
+def _await_one(client: Any, ended: Any, address: str, patience: float) -> None:
+    """Wait until a run has ended, as long as there is somebody to do it."""
+    alone_since, next_count = None, 0.0
+    while not ended.has_ready():
+        now = time.monotonic()
+        if now >= next_count:
+            next_count = now + _COUNT
+            if client.nthreads():
+                alone_since = None
+            elif alone_since is None:
+                alone_since = now
+                _LOG.warning("%s: has no workers; waiting %g s for one", address, patience)
+        if alone_since is not None and now - alone_since >= patience:
+            raise WorkersLostError(
+                f"{address}: no worker for {patience:g} s; the same command resumes"
+            )
+        time.sleep(_LOOK)
+
+
+def _collect(future: Any, config: RunConfig, queue: Queue) -> Finished | None:
+    distributed = _distributed()
+    try:
+        files, error = future.result()
+    except distributed.KilledWorker:
+        return queue.worker_died(config, "on the cluster")
+    except distributed.CancelledError as cancelled:
+        raise WorkersLostError("the Dask scheduler has gone; the same command resumes") from (
+            cancelled
+        )
+    except Exception as raised:  # by the worker, not by the run: another version, a lost module
+        return Finished(config=config, error=f"{type(raised).__name__}: {raised}")
+    finally:
+        future.release()
+    return Finished(config=config, files=files, error=error)

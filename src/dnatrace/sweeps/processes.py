@@ -1,0 +1,201 @@
+"""Do many runs in processes of this machine."""
+
+import os
+import signal
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from dnatrace.runs.config import RunConfig
+from dnatrace.sweeps.attempts import (
+    MOST_DEATHS,
+    Done,
+    Finished,
+    Queue,
+    WorkersLostError,
+    attempt,
+)
+
+_THREAD_SETTINGS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Worker:
+    """A process and the run it is at."""
+
+    process: BaseProcess
+    connection: Connection
+    ready: bool = False
+    config: RunConfig | None = None
+
+    def begin(self, config: RunConfig) -> None:
+        """Hand a run to the process."""
+        self.config = config
+        with suppress(BrokenPipeError, ConnectionResetError):  # `_receive` notices that it died
+            self.connection.send(config)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Team:
+    """Worker processes that are replaced when they die."""
+
+    threads: int
+    workers: list[_Worker] = field(default_factory=list)
+    failed_starts: int = 0  # in a row
+
+    @property
+    def n_busy(self) -> int:
+        """How many workers are at a run."""
+        return sum(worker.config is not None for worker in self.workers)
+
+    def start_worker(self) -> None:
+        """Start another worker."""
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self.threads), daemon=True)
+        with deaf_to_interrupts(), thread_settings(self.threads):
+            process.start()
+        theirs.close()  # so that the worker's death closes the pipe
+        self.workers.append(_Worker(process=process, connection=ours))
+
+    def remove(self, worker: _Worker) -> int | None:
+        """Forget a worker that died and return its exit code.
+
+        Raises:
+            WorkersLostError: workers die before they are ready, so that more would not help.
+        """
+        self.workers.remove(worker)
+        worker.connection.close()
+        worker.process.join()
+        self.failed_starts = 0 if worker.ready else self.failed_starts + 1
+        if self.failed_starts >= MOST_DEATHS:
+            raise WorkersLostError(
+                "worker processes end before they begin (a script that starts runs in processes "
+                'must do so under `if __name__ == "__main__":`)'
+            )
+        return worker.process.exitcode
+
+    def stop(self) -> None:
+        """End all workers at once; they hold nothing that would be lost."""
+        for worker in self.workers:
+            worker.process.kill()
+        for worker in self.workers:
+            worker.process.join()
+            worker.connection.close()
+
+
+def run_locally(
+    configs: Sequence[RunConfig], *, workers: int, threads: int, done: Done
+) -> Generator[Finished, None, None]:
+    """Yield what came of every configuration, in the order in which runs end.
+
+    Args:
+        configs: what to run.
+        workers: processes.
+        threads: of each process.
+        done: asked before a run is begun; True means that it is not needed any more.
+
+    Raises:
+        WorkersLostError: no worker can be started.
+    """
+    queue, team = Queue(configs, done), _Team(threads=threads)
+    try:
+        while queue.waiting or team.n_busy:
+            while len(team.workers) < min(workers, len(queue.waiting) + team.n_busy):
+                team.start_worker()
+            for worker in team.workers:
+                if worker.ready and worker.config is None:
+                    config = yield from queue.next_needed()
+                    if config is not None:
+                        worker.begin(config)
+            for connection in wait([w.connection for w in team.workers], timeout=1.0):
+                worker = next(w for w in team.workers if w.connection is connection)
+                finished = _receive(worker, team, queue)
+                if finished is not None:
+                    yield finished
+    finally:
+        team.stop()
+
+
+def _receive(worker: _Worker, team: _Team, queue: Queue) -> Finished | None:
+    """Take what a worker says; a worker that died has its run done again."""
+    try:
+        message = worker.connection.recv()
+    except (EOFError, OSError):
+        how = f"exit code {team.remove(worker)}"
+        return queue.worker_died(worker.config, how) if worker.config else None
+    if not worker.ready:
+        worker.ready = True
+        return None
+    config, worker.config = worker.config, None
+    assert config is not None  # workers speak when they are asked
+    files, error = message
+    return Finished(config=config, files=files, error=error)
+
+
+def _serve(connection: Connection, threads: int) -> None:
+    """Be a worker: run what comes through the pipe until it closes."""
+    import numba  # noqa: PLC0415 - in the worker, not before
+
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    numba.set_num_threads(min(threads, numba.get_num_threads()))
+    connection.send("ready")
+    while True:
+        try:
+            connection.send(attempt(connection.recv()))
+        except (EOFError, OSError):
+            return  # nobody listens any more
+
+
+def _die_with_parent() -> None:
+    """End this process when the one that started it has ended, however it did."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+@contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Let processes started in the block not hear Ctrl-C: whoever started them ends them.
+
+    The resource tracker must run before: a process that starts it (the first that is spawned)
+    unblocks the signal.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def thread_settings(threads: int) -> Iterator[None]:
+    """Let processes started in the block use so many threads, or fewer if the user says so."""
+    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
+    for name, value in before.items():
+        given = int(value) if value is not None and value.isdigit() else threads
+        os.environ[name] = str(min(threads, given))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,156 @@
+"""The scripts of verification/ in their quick version, end to end."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from dnatrace.sweeps import sweep as sweeps
+from dnatrace.sweeps.study import Study
+from tests.forked_sweeps import in_process
+
+if not (Path(__file__).parents[1] / "verification").is_dir():
+    pytest.skip("the verification suite is not in this distribution", allow_module_level=True)
+
+from verification import (
+    augmentation,
+    city,
+    closed_loop,
+    ordering,
+    privacy,
+    private_methods,
+    simulators,
+    tally,
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread(threads):
+    """Threads cost more than they bring in cities so small."""
+    threads(1)
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path, capsys):
+    """Call a script in this process and return its rows, its record and what it prints."""
+    monkeypatch.setattr(sweeps, "execute", in_process)
+
+    def call(script, *more, code=0):
+        out = tmp_path / "table.md"
+        assert script.main(["--quick", "--out", str(out), *more]) == code
+        shown = capsys.readouterr().out
+        assert shown == out.read_text() + "\n"
+        assert closed_loop.WARNING in shown
+        assert str(tmp_path) not in shown
+        rows = list(csv.DictReader((tmp_path / "table.csv").read_text().splitlines()))
+        record = json.loads((tmp_path / "table.json").read_text())
+        assert record["provenance"]["dnatrace"]
+        assert len(record["seeds"]) == 2
+        return rows, record, shown
+
+    return call
+
+
+def test_ordering(quick):
+    rows, _, shown = quick(ordering)
+    assert [r["method"] for r in rows] == list(ordering.ORDER)
+    assert "184.5 ± 4.8" in shown
+
+
+@pytest.mark.parametrize(("last", "is_ordered"), [(0.1, True), (2.4, False)])
+def test_an_order_that_does_not_show_is_told(last, is_ordered, monkeypatch, capsys):
+    peaks = dict(zip(ordering.ORDER, (5.0, 4.0, 3.0, 2.0, last), strict=True))
+    study = Study(
+        seeds=(1, 2),
+        summaries={k: [{"peak_infected": v + d} for d in (0, 0.01)] for k, v in peaks.items()},
+    )
+    monkeypatch.setattr(closed_loop.Call, "study", lambda *_: study)
+    assert ordering.main([]) == (0 if is_ordered else 1)
+    assert ("the order does not show" in capsys.readouterr().out) is not is_ordered
+
+
+def test_tally(quick):
+    rows, record, _ = quick(tally)
+    configs = {tuple(r[k] for k in ("method", "epsilon", "setting")): r for r in rows}
+    assert len(configs) == len(rows) == 27
+    assert configs["tally", tally.ONE, tally.PAPER]["difference"] == ""
+    scarce = configs["tally, messages never alarm", tally.ONE, tally.SCARCE]
+    tallied = configs["tally", tally.ONE, tally.SCARCE]
+    expected = float(scarce["mean"]) - float(tallied["mean"])
+    assert float(scarce["difference"]) == pytest.approx(expected)
+    assert record["decoder"] == tally.load_decoder().digest
+
+
+def test_augmentation(quick):
+    rows, record, _ = quick(augmentation)
+    assert len(rows) == 2 + 2 * 2 * 2
+    assert record["validation"] == [501, 502]
+    assert all((r["difference"] != "") is (r["method"] == "dna") for r in rows)
+    assert {r["gamma"] for r in rows} <= {"–", "0.7", "0.1 (best)", "0.2 (best)"}
+
+
+def test_private_methods(quick):
+    rows, record, _ = quick(private_methods)
+    assert [r["method"] for r in rows[:5]] == list(private_methods.BOUNDS)
+    assert {(r["method"], r["release"]) for r in rows[5:]} == set(private_methods.METHODS)
+    for chosen in record["chosen"]:
+        means = {float(gamma): mean for gamma, mean in chosen["means"].items()}
+        assert chosen["gamma"] == min(means, key=means.get)
+        assert set(means) == {0.05, 0.1}
+    unsound = [r for r in rows if r["release"] == "as_published" and r["method"] == "dpfn-s"]
+    assert all(r["per_contact_epsilon"].startswith("not sound") for r in unsound)
+
+
+def test_simulators(quick):
+    methods = "none,dpfn-s/linear:method.gamma=0.2"
+    rows, _, shown = quick(simulators, "--methods", methods, "--preset", "paper-code")
+    assert len(rows) == 2 * len(simulators.UNCONTROLLED)
+    contacts = [float(r["mean"]) for r in rows if r["metric"] == simulators.CONTACTS]
+    assert all(5 < mean < 20 for mean in contacts)
+    assert "## Without intervention" in shown
+    assert "- city, simulator: built in." in shown
+    assert "2.6 ± 0.6 |" in shown  # measured independently, with that release and γ
+
+
+def test_a_simulator_that_fails_is_told(quick):
+    rows, _, shown = quick(simulators, "--simulators", "city,replay", code=1)
+    assert {r["simulator"] for r in rows} == {"city"}
+    assert "- FAILED: none on replay, seed 3001: simulator.contacts: replay needs" in shown
+
+
+def test_a_quick_call_writes_nothing_into_docs(capsys):
+    with pytest.raises(SystemExit):
+        ordering.main(["--quick", "--out", str(closed_loop.DOCS / "results" / "x.md")])
+    assert "writes nothing into docs/" in capsys.readouterr().err
+
+
+def test_a_store_resumes(quick, tmp_path, monkeypatch):
+    first = quick(ordering, "--store", str(tmp_path / "runs"))
+    monkeypatch.setattr(sweeps, "execute", None)  # nothing may be run again
+    assert quick(ordering, "--store", str(tmp_path / "runs"))[0] == first[0]
+
+
+def test_city(capsys, monkeypatch):
+    assert city.main(["--quick"]) == 0
+    assert "352 quantities, 0 off" in capsys.readouterr().out
+    read = city.read_reference
+
+    def wrong(name):
+        rows = read(name)
+        if name == "household_sizes.csv":
+            rows[0]["fraction_of_households"] = "0.5"
+        return rows
+
+    monkeypatch.setattr(city, "read_reference", wrong)
+    assert city.main(["--quick"]) == 1
+    assert "352 quantities, 1 off" in capsys.readouterr().out
+
+
+def test_privacy(capsys, monkeypatch):
+    assert privacy.main(["--quick"]) == 0
+    assert "4 of 4 as they must be" in capsys.readouterr().out
+    planted = privacy.Case(name="weak", make=privacy._maker(privacy.DpfnS), claimed=0.1)
+    monkeypatch.setattr(privacy, "_quick_cases", lambda: [planted])
+    assert privacy.main(["--quick"]) == 1
+    assert "FAILED" in capsys.readouterr().out

@@ -1,0 +1,1 @@
+"""Long checks against references: `python -m verification.NAME`, each with a `--quick`."""

@@ -1,0 +1,136 @@
+"""What the scripts that run closed loops share: options, studies, files."""
+
+import argparse
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.progress import track
+from dnatrace.sweeps.results import study_files, write_all
+from dnatrace.sweeps.study import CONFIDENCE, Label, Study, run_study
+
+PEAK = "peak_infected"
+VALIDATION = (501, 502, 503)  # seeds on which settings are chosen, and nothing else is done
+QUICK: dict[str, Any] = {"people": 150, "days": 10, "initially_infected": 10}
+WARNING = "QUICK: a tiny city on two seeds. These numbers mean nothing; the script works."
+DOCS = Path(__file__).parents[1] / "docs"
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a script.
+
+    Attributes:
+        module: of the script.
+        command: that repeats the call, without the folders of this machine.
+        options: as given.
+        seeds: for what is reported.
+    """
+
+    module: str
+    command: str
+    options: argparse.Namespace
+    seeds: tuple[int, ...]
+
+    @property
+    def quick(self) -> bool:
+        """Whether only to show that the script works."""
+        return bool(self.options.quick)
+
+    @property
+    def validation(self) -> tuple[int, ...]:
+        """Seeds on which settings are chosen."""
+        return VALIDATION[:2] if self.quick else VALIDATION
+
+    def some(self, items: Sequence[Item], n: int = 1) -> Sequence[Item]:
+        """Return all of the items, or the first few of a quick call."""
+        return items[:n] if self.quick else items
+
+    def configuration(self, *, preset: str = "standard", **settings: Any) -> RunConfig:
+        """Return a configuration, tiny in a quick call."""
+        return load_config(preset=preset, overrides=settings | (QUICK if self.quick else {}))
+
+    def study(
+        self,
+        configs: Mapping[Label, RunConfig],
+        seeds: Sequence[int] | None = None,
+        *,
+        store: Path | None = None,
+    ) -> Study[Label]:
+        """Run configurations on the seeds of the call; a store resumes what was interrupted.
+
+        A failed run raises, unless a store is given here for a script that reads it afterwards.
+        """
+        return run_study(
+            configs,
+            seeds=self.seeds if seeds is None else seeds,
+            store=store or self.options.store,
+            strict=store is None,
+            workers=self.options.workers,
+            track=lambda runs, n: track(runs, n, "runs"),
+        )
+
+    def report(
+        self, rows: Sequence[dict[str, Any]], *, title: str, notes: Sequence[str], **more: Any
+    ) -> None:
+        """Print the rows as Markdown and write them to `--out`, with CSV and JSON beside it.
+
+        `more` is as for `study_files`.
+        """
+        seeds = f"{len(self.seeds)} seeds ({self.seeds[0]} to {self.seeds[-1]})."
+        meaning = f"Half width: of the {CONFIDENCE:.0%} Student-t interval of the mean."
+        told = [*([WARNING] if self.quick else []), seeds, *notes, meaning]
+        out = self.options.out or Path("results.md")
+        files = study_files(
+            out.stem,
+            rows,
+            title=title,
+            command=self.command,
+            notes=told,
+            seeds=list(self.seeds),
+            **more,
+        )
+        if self.options.out is not None:
+            write_all(files, out.parent)
+        print(files[f"{out.stem}.md"].decode())
+
+
+def parser(description: str | None, *, seeds: int, first_seed: int) -> argparse.ArgumentParser:
+    """Return the options that all scripts have."""
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--out", type=Path, help="a Markdown file; CSV and JSON go beside it")
+    made.add_argument("--store", type=Path, help="directory of finished runs; resumes a call")
+    made.add_argument("--seeds", type=int, default=seeds)
+    made.add_argument("--first-seed", type=int, default=first_seed)
+    made.add_argument("--workers", type=int)
+    made.add_argument("--quick", action="store_true", help="show in seconds that it works")
+    return made
+
+
+def read_call(
+    options: argparse.ArgumentParser, module: str, arguments: Sequence[str] | None
+) -> Call:
+    """Return what was asked for; a quick call has two seeds and writes nothing into docs/."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = options.parse_args(words)
+    if chosen.quick and chosen.out is not None and DOCS in chosen.out.resolve().parents:
+        options.error("a quick call writes nothing into docs/")
+    if chosen.seeds < 1:
+        options.error("there is nothing to run")
+    n_seeds = 2 if chosen.quick else chosen.seeds
+    told = [re.sub(r"(^|=)/[^,]*", r"\1…", word) for word in words]
+    return Call(
+        module=module,
+        command=shlex.join(["python", "-m", module, *told]).replace("'", ""),
+        options=chosen,
+        seeds=tuple(range(chosen.first_seed, chosen.first_seed + n_seeds)),
+    )
