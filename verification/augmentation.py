@@ -21,7 +21,7 @@ import numpy as np
 
 from dnatrace.files import replacing
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.run import provenance
+from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps.study import CONFIDENCE, Comparison, Spread, compare
 
 GAMMAS = (0.1, 0.2, 0.4, 0.7)

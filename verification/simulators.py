@@ -36,7 +36,8 @@ import numpy as np
 from dnatrace import __version__
 from dnatrace.files import replacing
 from dnatrace.runs.config import RunConfig, load_config, preset_names
-from dnatrace.runs.run import provenance, run
+from dnatrace.runs.provenance import provenance
+from dnatrace.runs.run import run
 from dnatrace.simulators import covasim, openabm
 from dnatrace.sweeps.study import CONFIDENCE, Spread
 

@@ -32,7 +32,7 @@ import numpy as np
 from dnatrace.files import replacing
 from dnatrace.networks.decoder import Alarm, load_decoder, write_decoder
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.run import provenance
+from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps.study import CONFIDENCE, Comparison, Spread, compare
 
 FIRST_SEED, N_SEEDS = 6001, 20

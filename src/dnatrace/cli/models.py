@@ -163,7 +163,7 @@ def certify(
     """
     start(quiet)
     from dnatrace.networks.decoder import is_decoder
-    from dnatrace.networks.model_file import read_model
+    from dnatrace.networks.runtime import read_model
 
     path = _path_of(model)
     if is_decoder(path):

@@ -57,7 +57,7 @@ def dataset(
             "samples": f"{split.samples:,}",
             "in state I": f"{split.positives:,}",
             "person-days": f"{info.origin['runs'][name]['person_days']:,}",
-            "error of F": f"{split.f_error[1]:.1e} (at most {split.f_error[0]:.1e})",
+            "error of F": f"{split.f_error_rms:.1e} (at most {split.f_error_most:.1e})",
         }
         for name, split in info.splits.items()
     ]
@@ -92,7 +92,7 @@ def evaluate(
     import logging
 
     from dnatrace.runs.progress import track
-    from dnatrace.training import auc_table
+    from dnatrace.training import auc_table, evaluation
 
     if out is not None:
         auc_table.check_page(out)
@@ -109,6 +109,6 @@ def evaluate(
     if as_json:
         print_json(values)
         return
-    for group in auc_table.GROUPS:
+    for group in evaluation.GROUPS:
         print_table(f"AUC in percent, {group}", auc_table.table_rows(table, group))
     print(f"Data: {held.description}")

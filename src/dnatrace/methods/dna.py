@@ -18,8 +18,8 @@ from dnatrace.methods.base import DayFacts, Needs
 from dnatrace.methods.dpfn_s import DpfnS, DpfnSRelease, restarted, shrinkage, unproven_event
 from dnatrace.methods.settings import require_messages
 from dnatrace.networks.architecture import WINDOW, Variant
+from dnatrace.networks.inputs import quantise
 from dnatrace.networks.runtime import Model, PublicView
-from dnatrace.networks.samples import quantise
 from dnatrace.privacy import sensitivity
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.budget_filter import linear_statistic

@@ -16,7 +16,7 @@ from dnatrace.errors import InputError
 from dnatrace.methods.base import DayFacts, Needs
 from dnatrace.methods.settings import require_messages
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import SENSITIVITY, Alarm, Decoder, PublicFacts
+from dnatrace.networks.decoder import SENSITIVITY, Alarm, Decoder, DecoderInputs
 from dnatrace.privacy.accounting import Lifetime, Target
 from dnatrace.privacy.mechanisms import GaussianMechanism, publish_processed
 from dnatrace.privacy.noise import FastNoise, Noise
@@ -132,7 +132,7 @@ class Tally:
             tallies=(today, *state.tallies)[: self.window_days],
             acquaintance=state.acquaintance.after(facts.window[-1].counts, facts.isolated),
         )
-        public = PublicFacts(
+        public = DecoderInputs(
             outcomes=facts.outcomes,
             mean_contacts=heard.acquaintance.mean,
             age_groups=facts.age_groups,

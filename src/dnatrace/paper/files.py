@@ -20,7 +20,7 @@ from dnatrace.paper.reproduce import GammaChoices, Reproduction
 from dnatrace.paper.setting import BOUNDS, WITHOUT_CLIP, Row, Setting, gamma_origin
 from dnatrace.runs import figures
 from dnatrace.runs.config import RunConfig
-from dnatrace.runs.run import provenance
+from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps.study import CONFIDENCE
 
 _COLOURS = {

@@ -1,6 +1,5 @@
 """What is installed here and what works."""
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -13,6 +12,7 @@ from rich.table import Table
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
+from dnatrace.runs.provenance import LIBRARIES, libraries
 from dnatrace.simulators import covasim, openabm
 
 # Optional part, the module it needs, and where the module comes from.
@@ -33,10 +33,7 @@ def examine() -> dict[str, Any]:
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "threads": numba.get_num_threads(),
-        "libraries": {
-            name: importlib.metadata.version(name)
-            for name in ("numpy", "numba", "scipy", "pyarrow", "pydantic")
-        },
+        "libraries": libraries(*LIBRARIES),
         "simulators": {name: usable for name, (usable, _) in simulators.items()},
         "simulator_notes": {name: note for name, (_, note) in simulators.items()},
         "parts": {

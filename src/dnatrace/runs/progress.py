@@ -3,13 +3,15 @@
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 
 Item = TypeVar("Item")
+Track = Callable[[Iterable[Any], int], Iterable[Any]]
+LabelledTrack = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LOG = logging.getLogger(__name__)
 
 
@@ -30,6 +32,11 @@ def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
             if done * 10 // total > (done - 1) * 10 // total:
                 left = (time.monotonic() - start) / done * (total - done)
                 _LOG.info("%s: %d of %d, about %s left", label, done, total, _duration(left))
+
+
+def labelled(track: LabelledTrack | None, label: str) -> Track | None:
+    """Return a wrapper of items that always shows the same label; None when there is none."""
+    return None if track is None else lambda items, total: track(items, total, label)
 
 
 def _duration(seconds: float) -> str:

@@ -26,7 +26,7 @@ from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import release_of
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config, read_toml
-from dnatrace.runs.run import provenance
+from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps import workers as engine
 from dnatrace.sweeps.workers import Finished
 

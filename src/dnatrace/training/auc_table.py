@@ -13,17 +13,14 @@ from dnatrace.files import replacing
 from dnatrace.networks.architecture import Architecture
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model, load_model, model_path
-from dnatrace.privacy.gaussian import gaussian_sigma
+from dnatrace.runs.progress import Track
 from dnatrace.runs.run import loop_rules
-from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.training import evaluation
 from dnatrace.training import generate as training_data
-from dnatrace.training.dataset import Samples, read_info, read_samples
-from dnatrace.training.evaluation import Area, Row, Setting
+from dnatrace.training.dataset import read_info, read_samples
+from dnatrace.training.evaluation import DELTA, EPSILON, GROUPS, Area, Row, TestData
 
 _LOG = logging.getLogger(__name__)
-GROUPS = evaluation.GROUPS
-EPSILON, DELTA = 1.0, 1e-3
 SMALL_PEOPLE, SMALL_DAYS, SMALL_SEED = 8000, 80, 7900
 
 _NAMES = {
@@ -32,36 +29,6 @@ _NAMES = {
     "combined": "FN + network",
     "public_only": "public-only network",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TestData:
-    """Samples to evaluate on.
-
-    Attributes:
-        samples: of the test split.
-        parameters: of the statistical model behind them.
-        test_errors: of its tests.
-        others_kept: share of the person-days not in state I that they hold.
-        description: one line that says where they come from.
-        digest: of the dataset; None when it was made for the occasion.
-        seeds: of the runs.
-    """
-
-    __test__ = False  # the name does not make it a test case
-
-    samples: Samples
-    parameters: SeirParameters
-    test_errors: TestErrors
-    others_kept: float
-    description: str
-    digest: str | None
-    seeds: tuple[int, ...]
-
-    @property
-    def is_small(self) -> bool:
-        """Whether they are of a small run made for the occasion, not of a dataset."""
-        return self.digest is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,7 +118,7 @@ def read_test_data(directory: Path) -> TestData:
 
 
 def small_test_data(
-    *, people: int = SMALL_PEOPLE, days: int = SMALL_DAYS, track: training_data.Track | None = None
+    *, people: int = SMALL_PEOPLE, days: int = SMALL_DAYS, track: Track | None = None
 ) -> TestData:
     """Return samples of a small run on a seed that no dataset has by default; takes seconds."""
     seeds = {"train": (SMALL_SEED + 1,), "validation": (SMALL_SEED + 2,), "test": (SMALL_SEED,)}
@@ -178,14 +145,7 @@ def make_table(
     """Return the table of these models on these samples; the first model is the main one."""
     for model in models:
         _check_model(model, data)
-    setting = Setting(
-        parameters=data.parameters,
-        test_errors=data.test_errors,
-        noise_multiplier=gaussian_sigma(epsilon=EPSILON, delta=DELTA, sensitivity=1.0),
-        others_kept=data.others_kept,
-        resamplings=resamplings,
-    )
-    rows = evaluation.evaluate(data.samples, models, setting)
+    rows = evaluation.evaluate(data, models, resamplings=resamplings)
     return AucTable(model=models[0], models=models, data=data, rows=tuple(rows))
 
 

@@ -6,9 +6,9 @@ is written last. A directory without it is not complete and is refused.
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,31 +17,10 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.files import replacing
-from dnatrace.networks.samples import (
-    BY_SAMPLE,
-    WINDOW_DAYS,
-    Samples,
-    collect,
-    concatenate,
-    fn_scores,
-    message_levels,
-)
+from dnatrace.networks.architecture import WINDOW
 from dnatrace.seir import SeirParameters, TestErrors
-
-__all__ = [
-    "SPLITS",
-    "WINDOW_DAYS",
-    "DatasetInfo",
-    "DatasetWriter",
-    "Samples",
-    "SplitInfo",
-    "collect",
-    "concatenate",
-    "fn_scores",
-    "message_levels",
-    "read_info",
-    "read_samples",
-]
+from dnatrace.training.samples import BY_CELL, BY_SAMPLE, Samples, concatenate
+from dnatrace.training.scores import fn_scores
 
 SPLITS = ("train", "validation", "test")
 SCHEMA_VERSION = 1
@@ -53,8 +32,8 @@ _SCHEMA = pa.schema(
     [
         ("cells", pa.list_(pa.uint16())),
         ("repeats", pa.list_(pa.uint16())),
-        ("outcomes", pa.list_(pa.int8(), WINDOW_DAYS)),
-        ("contacts", pa.list_(pa.int32(), WINDOW_DAYS)),
+        ("outcomes", pa.list_(pa.int8(), WINDOW)),
+        ("contacts", pa.list_(pa.int32(), WINDOW)),
         ("age_group", pa.uint8()),
         ("isolated", pa.bool_()),
         ("seed", pa.int64()),
@@ -72,17 +51,19 @@ class SplitInfo:
 
     Attributes:
         samples: rows.
-        cells: of all histograms together.
         positives: rows in state I.
+        cells: of all histograms together.
+        f_error_most: the most that rounding messages changes F.
+        f_error_rms: the root mean square of that change.
         shards: names of its files, in order, with the digest of each.
-        f_error: of F by rounding messages: the most, and the root mean square.
     """
 
     samples: int
-    cells: int
     positives: int
+    cells: int
+    f_error_most: float
+    f_error_rms: float
     shards: tuple[tuple[str, str], ...]
-    f_error: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,27 +101,13 @@ class DatasetInfo:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as they are stored."""
-        model = self.parameters
         return {
             "schema": SCHEMA_VERSION,
             "digest": self.digest,
-            "window_days": WINDOW_DAYS,
-            "parameters": {name: getattr(model, name) for name in ("p0", "p1", "g", "h")},
-            "test_errors": {
-                "false_positive_rate": self.test_errors.false_positive_rate,
-                "false_negative_rate": self.test_errors.false_negative_rate,
-            },
-            "splits": {
-                name: {
-                    "samples": split.samples,
-                    "positives": split.positives,
-                    "cells": split.cells,
-                    "f_error_most": split.f_error[0],
-                    "f_error_rms": split.f_error[1],
-                    "shards": [list(shard) for shard in split.shards],
-                }
-                for name, split in self.splits.items()
-            },
+            "window_days": WINDOW,
+            "parameters": asdict(self.parameters),
+            "test_errors": asdict(self.test_errors),
+            "splits": {name: asdict(split) for name, split in self.splits.items()},
             "origin": self.origin,
             "grid": [float(level) for level in self.grid],
         }
@@ -154,7 +121,6 @@ class _Shards:
     name: str
     model: tuple[SeirParameters, TestErrors]
     waiting: list[Samples] = field(default_factory=list)
-    rows: int = 0
     samples: int = 0
     cells: int = 0
     positives: int = 0
@@ -164,16 +130,15 @@ class _Shards:
 
     def add(self, samples: Samples) -> None:
         self.waiting.append(samples)
-        self.rows += len(samples)
-        if self.rows >= SHARD_ROWS:
+        if sum(map(len, self.waiting)) >= SHARD_ROWS:
             self.flush()
 
     def flush(self) -> None:
         """Write what waits as one shard."""
-        if not self.rows:
+        if not self.waiting:
             return
         samples = concatenate(self.waiting)
-        self.waiting, self.rows = [], 0
+        self.waiting = []
         file = f"{self.name}-{len(self.written):05d}.parquet"
         path = self.directory / file
         with replacing(path) as temporary:
@@ -189,19 +154,20 @@ class _Shards:
     def info(self) -> SplitInfo:
         return SplitInfo(
             samples=self.samples,
-            cells=self.cells,
             positives=self.positives,
+            cells=self.cells,
+            f_error_most=self.most_error,
+            f_error_rms=(self.squared_error / max(self.samples, 1)) ** 0.5,
             shards=tuple(self.written),
-            f_error=(self.most_error, (self.squared_error / max(self.samples, 1)) ** 0.5),
         )
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DatasetWriter:
-    """Writes a dataset as samples come in, holding one shard a split in memory.
+    """Starts a dataset in a new or empty directory and writes samples as they come in.
 
     Guarantee: `dataset.json` is written by `finish`, after all shards; until then the directory is
-    not a dataset.
+    not a dataset. One shard per split is held in memory.
     """
 
     directory: Path
@@ -211,27 +177,15 @@ class DatasetWriter:
     _splits: dict[str, _Shards] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_new(self.directory)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.directory}: cannot be made: {error.strerror}") from error
         model = (self.parameters, self.test_errors)
         self._splits = {
             name: _Shards(directory=self.directory, name=name, model=model) for name in SPLITS
         }
-
-    @classmethod
-    def create(
-        cls,
-        directory: Path,
-        *,
-        grid: NDArray[np.float32],
-        parameters: SeirParameters,
-        test_errors: TestErrors,
-    ) -> Self:
-        """Start a dataset in a directory that is new or empty."""
-        check_new(directory)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{directory}: cannot be made: {error.strerror}") from error
-        return cls(directory=directory, grid=grid, parameters=parameters, test_errors=test_errors)
 
     def add(self, split: str, samples: Samples) -> None:
         """Append samples to a split; a shard is written when 65,536 wait."""
@@ -278,7 +232,7 @@ def read_info(directory: Path) -> DatasetInfo:
         raise InputError(f"{directory}: is not a complete dataset: {_DESCRIPTION} is missing")
     try:
         stored = json.loads(path.read_text("utf-8"))
-        if stored["schema"] != SCHEMA_VERSION or stored["window_days"] != WINDOW_DAYS:
+        if stored["schema"] != SCHEMA_VERSION or stored["window_days"] != WINDOW:
             raise InputError(f"{path}: is of another version of dnatrace")
         return DatasetInfo(
             grid=np.array(stored["grid"], dtype=np.float32),
@@ -296,10 +250,11 @@ def read_info(directory: Path) -> DatasetInfo:
 def _split_info(stored: dict[str, Any]) -> SplitInfo:
     return SplitInfo(
         samples=int(stored["samples"]),
-        cells=int(stored["cells"]),
         positives=int(stored["positives"]),
+        cells=int(stored["cells"]),
+        f_error_most=float(stored["f_error_most"]),
+        f_error_rms=float(stored["f_error_rms"]),
         shards=tuple((str(file), str(digest)) for file, digest in stored["shards"]),
-        f_error=(float(stored["f_error_most"]), float(stored["f_error_rms"])),
     )
 
 
@@ -323,7 +278,7 @@ def read_samples(directory: Path, split: str) -> Samples:
         if row + n > held.samples or cell + m > held.cells:
             raise InputError(f"{directory / file}: holds more samples than {_DESCRIPTION} says")
         columns["offsets"][row + 1 : row + n + 1] = cell + part["offsets"][1:]
-        for name in ("cells", "repeats"):
+        for name in BY_CELL:
             columns[name][cell : cell + m] = part[name]
         for name in BY_SAMPLE:
             columns[name][row : row + n] = part[name]
@@ -336,13 +291,12 @@ def read_samples(directory: Path, split: str) -> Samples:
 def _empty_columns(n: int, n_cells: int) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {
         "offsets": np.zeros(n + 1, dtype=np.int64),
-        "cells": np.empty(n_cells, dtype=np.uint16),
-        "repeats": np.empty(n_cells, dtype=np.uint16),
+        **{name: np.empty(n_cells, dtype=np.uint16) for name in BY_CELL},
     }
     for name in BY_SAMPLE:
         kind = _SCHEMA.field(name).type
         scalar = kind.value_type if name in _BY_AGE else kind
-        shape = (n, WINDOW_DAYS) if name in _BY_AGE else (n,)
+        shape = (n, WINDOW) if name in _BY_AGE else (n,)
         columns[name] = np.empty(shape, dtype=scalar.to_pandas_dtype())
     return columns
 
@@ -351,13 +305,13 @@ def _to_table(samples: Samples) -> pa.Table:
     offsets = pa.array(samples.offsets, pa.int32())
     columns = {
         name: pa.ListArray.from_arrays(offsets, pa.array(getattr(samples, name)))
-        for name in ("cells", "repeats")
+        for name in BY_CELL
     }
     for name in BY_SAMPLE:
         values = getattr(samples, name)
         if name in _BY_AGE:
             flat = pa.array(np.ascontiguousarray(values).ravel())
-            columns[name] = pa.FixedSizeListArray.from_arrays(flat, WINDOW_DAYS)
+            columns[name] = pa.FixedSizeListArray.from_arrays(flat, WINDOW)
         else:
             columns[name] = pa.array(values)
     return pa.table(columns, schema=_SCHEMA)
@@ -375,9 +329,9 @@ def _read_shard(path: Path, digest: str) -> dict[str, NDArray[Any]]:
     columns = {name: table.column(name).combine_chunks() for name in _SCHEMA.names}
     read: dict[str, NDArray[Any]] = {"offsets": columns["cells"].offsets.to_numpy()}
     for name, column in columns.items():
-        if name in ("cells", "repeats", *_BY_AGE):
+        if name in (*BY_CELL, *_BY_AGE):
             values = column.flatten().to_numpy()
-            read[name] = values.reshape(-1, WINDOW_DAYS) if name in _BY_AGE else values
+            read[name] = values.reshape(-1, WINDOW) if name in _BY_AGE else values
         else:
             read[name] = column.to_numpy(zero_copy_only=False)
     return read

@@ -5,8 +5,7 @@ first runs are made under `dna` and later ones under the decoder of the round be
 Gordon and Bagnell 2011). Runs differ in ε, first infections, test errors, adherence and capacity.
 """
 
-import importlib.metadata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -24,18 +23,19 @@ from dnatrace.methods.base import Method
 from dnatrace.methods.catalogue import build_method
 from dnatrace.methods.tally import Acquaintance, tallies
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import Alarm, Decoder, PublicFacts, personal_inputs, write_decoder
+from dnatrace.networks.decoder import Alarm, Decoder, DecoderInputs, write_decoder
+from dnatrace.networks.inputs import newest_first_by_person
 from dnatrace.rng import Stream
 from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.progress import LabelledTrack, labelled
+from dnatrace.runs.provenance import libraries
 from dnatrace.runs.run import build_simulator, loop_rules, method_options
 from dnatrace.seir import State, TestErrors
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 from dnatrace.sweeps.workers import deaf_to_interrupts, thread_settings, usable_cores
 from dnatrace.tracing import DayLog, trace
 from dnatrace.training import decoder as decoder_training
-from dnatrace.training.decoder import Cases, Settings
-
-Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
+from dnatrace.training.decoder import Cases, Settings, personal_inputs
 
 ALARM = Alarm(low=0.02, high=0.1)
 FIRST_SEED = 8001
@@ -64,7 +64,7 @@ class Order:
     Attributes:
         out: the file to write.
         rounds: of runs and training.
-        runs: a round.
+        runs: per round.
         people: of every run.
         days: of every run.
         workers: processes for runs.
@@ -106,11 +106,11 @@ class Order:
         return " ".join([*parts, f"--seed {s.seed}"])
 
 
-def train_decoder(order: Order, *, track: Track | None = None) -> dict[str, Any]:
+def train_decoder(order: Order, *, track: LabelledTrack | None = None) -> dict[str, Any]:
     """Train a decoder, write it, and return a row about it.
 
     Guarantee: the same order gives the same bytes on one machine, whatever the workers.
-    Cost: rounds × runs closed-loop runs, and `settings.steps` steps a round.
+    Cost: rounds × runs closed-loop runs, and `settings.steps` steps per round.
     """
     parts: list[Cases] = []
     decoder: Decoder | None = None
@@ -119,7 +119,7 @@ def train_decoder(order: Order, *, track: Track | None = None) -> dict[str, Any]
         weights = decoder_training.train(
             decoder_training.join(parts),
             order.settings,
-            track=_named(track, f"round {number + 1}, steps"),
+            track=labelled(track, f"round {number + 1}, steps"),
         )
         decoder = Decoder(
             name=order.out.stem,
@@ -138,25 +138,21 @@ def train_decoder(order: Order, *, track: Track | None = None) -> dict[str, Any]
     }
 
 
-def _named(track: Track | None, name: str) -> decoder_training.Track | None:
-    return None if track is None else lambda steps, total: track(steps, total, name)
-
-
 def _collect(
-    order: Order, number: int, decoder: Decoder | None, track: Track | None
+    order: Order, number: int, decoder: Decoder | None, track: LabelledTrack | None
 ) -> list[Cases]:
     jobs = [(config, decoder) for config in order.configs(number)]
     # Fresh processes: forking one that has loaded JAX can hang.
     spawn = get_context("spawn")
     with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
         with deaf_to_interrupts(), thread_settings(1):  # processes start here
-            done: Iterable[Cases] = pool.map(_cases_of_job, jobs)
+            done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
         if track is not None:
             done = track(done, len(jobs), f"round {number + 1}, runs")
-        return list(done)
+        return [day for run in done for day in run]
 
 
-def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> Cases:
+def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> list[Cases]:
     config, decoder = job
     options, name = method_options(config), config.method.name
     if decoder is not None:
@@ -167,7 +163,7 @@ def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> Cases:
 def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
     return {
         "dnatrace": __version__,
-        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
+        "libraries": libraries(*_LIBRARIES),
         "runs": {
             "count": rounds * order.runs,
             "people": order.people,
@@ -256,16 +252,16 @@ def _of_day(log: DayLog, acquaintance: Acquaintance) -> dict[str, NDArray[Any]]:
     }
 
 
-def cases_of(run: Record, *, seed: int) -> Cases:
+def cases_of(run: Record, *, seed: int) -> list[Cases]:
     """Return people to learn from: for every day, those whom a test on the next day would find.
 
     At most 40 infected people and 240 others, who may be infected, too, of those who can be tested
-    on the next day. Finding somebody is worth the square root of how many people they meet, and
-    nothing when they would not isolate.
+    on the next day; nothing of days on which nobody would be found. Finding somebody is worth the
+    square root of how many people they meet, and nothing when they would not isolate.
     """
     rng = Stream(seed, "decoder/cases").generator()
     days = [_day_cases(run, day, rng) for day in range(_FIRST_DAY, len(run.seir) - 1)]
-    return decoder_training.join([day for day in days if day is not None] or [_empty()])
+    return [day for day in days if day is not None]
 
 
 def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
@@ -281,7 +277,7 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
     others = rng.choice(candidates, _OTHERS, replace=False)
     people = np.concatenate([infected, others])
     past = slice(max(0, day - WINDOW + 1), day + 1)
-    facts = PublicFacts(
+    inputs = DecoderInputs(
         outcomes=run.results[past, people],
         mean_contacts=run.mean_contacts[day, people].astype(np.float64),
         age_groups=run.age_groups[people],
@@ -289,43 +285,12 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
     )
     errors = run.test_errors
     return Cases(
-        tallies=_newest_first(run.tallies[past, people]),
-        noisy=_newest_first(run.met[past, people]),
-        personal=personal_inputs(facts),
+        tallies=newest_first_by_person(run.tallies[past, people], 0),
+        noisy=newest_first_by_person(run.met[past, people], 0),
+        personal=personal_inputs(inputs),
         worth=np.concatenate([worth[infected], np.zeros(_OTHERS)]).astype(np.float32),
         rates=np.array([[errors.false_positive_rate, errors.false_negative_rate]], np.float32),
         first=np.zeros(1, dtype=np.int64),
         infected=np.array([infected.size]),
         others=np.array([_OTHERS]),
-    )
-
-
-def _newest_first(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return [people, 14] from [days, people]; days before the first are 0."""
-    out = np.zeros((rows.shape[1], WINDOW), dtype=rows.dtype)
-    out[:, : len(rows)] = rows[::-1].T
-    return out
-
-
-def _empty() -> Cases:
-    """Return the cases of a run in which nobody could be found."""
-    width = personal_inputs(
-        PublicFacts(
-            outcomes=np.empty((1, 0), dtype=np.int8),
-            mean_contacts=np.empty(0),
-            age_groups=None,
-            test_errors=TestErrors(),
-        )
-    ).shape[1]
-    nobody = np.empty((0, WINDOW), dtype=np.float32)
-    none = np.empty(0, dtype=np.int64)
-    return Cases(
-        tallies=nobody,
-        noisy=nobody.astype(np.bool_),
-        personal=np.empty((0, width), dtype=np.float32),
-        worth=np.empty(0, dtype=np.float32),
-        rates=np.empty((0, 2), dtype=np.float32),
-        first=none,
-        infected=none,
-        others=none,
     )

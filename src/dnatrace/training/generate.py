@@ -20,25 +20,17 @@ from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.methods.base import DayFacts
 from dnatrace.methods.catalogue import build_method
+from dnatrace.networks.architecture import WINDOW
 from dnatrace.rng import Stream
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.run import build_simulator, loop_rules, method_options, provenance
+from dnatrace.runs.progress import Track
+from dnatrace.runs.provenance import provenance
+from dnatrace.runs.run import build_simulator, loop_rules, method_options
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 from dnatrace.tracing import DayLog, trace
-from dnatrace.training.dataset import (
-    SPLITS,
-    WINDOW_DAYS,
-    DatasetInfo,
-    DatasetWriter,
-    Samples,
-    check_new,
-    collect,
-    concatenate,
-    message_levels,
-)
-
-Track = Callable[[Iterable[Any], int], Iterable[Any]]
+from dnatrace.training.dataset import SPLITS, DatasetInfo, DatasetWriter
+from dnatrace.training.samples import Samples, collect, concatenate, cubic_grid
 
 DEFAULT_PEOPLE, DEFAULT_DAYS = 100_000, 100  # the paper's
 DEFAULT_POLICY = "dpfn-s"
@@ -65,8 +57,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         _check_seeds(self.seeds)
-        if self.config.seir.window != WINDOW_DAYS:
-            raise InputError(f"seir.window: training data needs {WINDOW_DAYS} days")
+        if self.config.seir.window != WINDOW:
+            raise InputError(f"seir.window: training data needs {WINDOW} days")
         if self.config.privacy.noise != "fast":
             raise InputError("privacy.noise: training data needs noise that can be repeated: fast")
         if self.config.days > _MOST_DAYS:
@@ -102,20 +94,19 @@ def plan_dataset(
 def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> DatasetInfo:
     """Run every seed of every split and write its samples; nothing else is kept.
 
-    One sample a person and day, of the living with the app: all in state I, and as many others,
+    One sample per person and day, of the living with the app: all in state I, and as many others,
     drawn uniformly from all days of the split (fewer when there are not so many).
-    Cost: two closed-loop runs a seed, and 8 bytes a person-day of a split at once.
+    Cost: two closed-loop runs per seed, and 8 bytes per person-day of a split at once.
 
     Args:
         plan: what to generate.
         directory: new or empty.
         track: wraps the days of both passes, for instance with a progress bar.
     """
-    check_new(directory)
     rules = loop_rules(plan.config)
-    writer = DatasetWriter.create(
-        directory,
-        grid=message_levels(),
+    writer = DatasetWriter(
+        directory=directory,
+        grid=cubic_grid(),
         parameters=rules.parameters,
         test_errors=rules.tests.errors,
     )
@@ -133,36 +124,36 @@ def collect_split(plan: Plan, split: str, *, track: Track | None = None) -> tupl
     The same samples that `generate` writes; for small plans.
     """
     parts: list[Samples] = []
-    tally = _Tally()
-    steps = _split_steps(plan, split, tally, message_levels(), parts.append)
+    counts = _Counts()
+    steps = _split_steps(plan, split, counts, cubic_grid(), parts.append)
     for _ in track(steps, 2 * plan.config.days * len(plan.seeds[split])) if track else steps:
         pass
     samples = concatenate(parts)
-    others = tally.person_days - tally.positives
-    kept = (len(samples) - tally.positives) / others if others else 1.0
+    others = counts.person_days - counts.positives
+    kept = (len(samples) - counts.positives) / others if others else 1.0
     return samples, kept
 
 
 def _steps(plan: Plan, writer: DatasetWriter, chosen: dict[str, dict[str, Any]]) -> Iterator[None]:
     """Do the work, and yield after every day of every pass."""
     for split in SPLITS:
-        tally = _Tally()
-        yield from _split_steps(plan, split, tally, writer.grid, partial(writer.add, split))
-        chosen[split] = tally.summary() | {"seeds": list(plan.seeds[split])}
+        counts = _Counts()
+        yield from _split_steps(plan, split, counts, writer.grid, partial(writer.add, split))
+        chosen[split] = counts.summary() | {"seeds": list(plan.seeds[split])}
 
 
 def _split_steps(
     plan: Plan,
     split: str,
-    tally: "_Tally",
+    counts: "_Counts",
     grid: NDArray[np.float32],
     add: Callable[[Samples], None],
 ) -> Iterator[None]:
     for seed in plan.seeds[split]:
         for day in days_of(plan.of_seed(seed), with_messages=False):
-            tally.count(day)
+            counts.count(day)
             yield
-    threshold = tally.threshold()
+    threshold = counts.threshold()
     for seed in plan.seeds[split]:
         for day in days_of(plan.of_seed(seed), with_messages=True):
             add(samples_of(day, threshold, grid))
@@ -212,7 +203,7 @@ def days_of(config: RunConfig, *, with_messages: bool) -> Iterator[RunDay]:
             )
 
 
-class _Tally:
+class _Counts:
     """Counts of a split, and the uniforms of everybody not infected."""
 
     def __init__(self) -> None:
@@ -266,9 +257,9 @@ def samples_of(day: RunDay, threshold: float, grid: NDArray[np.float32]) -> Samp
 def _belief(facts: DayFacts) -> NDArray[np.float64]:
     """Return P(I) of everybody after one more update, messages neither clipped nor rounded."""
     assert facts.messages is not None
-    heard = fn.exposures(facts.window, facts.messages, p1=facts.parameters.p1)
+    exposures = fn.exposures(facts.window, facts.messages, p1=facts.parameters.p1)
     beliefs = fn.last_day_beliefs(
-        heard, facts.outcomes, parameters=facts.parameters, test_errors=facts.test_errors
+        exposures, facts.outcomes, parameters=facts.parameters, test_errors=facts.test_errors
     )
     return beliefs[:, State.I]
 
