@@ -17,7 +17,7 @@ import numba
 import numpy as np
 
 from benchmarks.measure import print_table
-from dnatrace.networks.architecture import WINDOW, Architecture, Variant
+from dnatrace.networks.architecture import WINDOW, Variant
 from dnatrace.networks.inputs import quantise
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.training import deepset
@@ -63,21 +63,10 @@ def draw_samples(n: int) -> Samples:
     )
 
 
-def architecture_of(name: str) -> Architecture:
-    recipe = RECIPES[name]
-    return Architecture(
-        kind=recipe.kind,
-        variant=Variant.COMBINED,
-        gamma=recipe.gamma,
-        with_exposed=recipe.with_exposed,
-        width=recipe.width,
-        public_scale=1.0 / P1,
-    )
-
-
 def table_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> float:
     """Return seconds per epoch by way of the table, batches made anew as in training."""
-    architecture, batch = architecture_of(name), RECIPES[name].batch
+    recipe = RECIPES[name]
+    architecture, batch = recipe.architecture(Variant.COMBINED, p1=P1), recipe.batch
     task = training.prepare(
         samples, architecture, parameters=SeirParameters(), test_errors=TestErrors()
     )
@@ -102,7 +91,7 @@ def table_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> fl
 
 def plain_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> float:
     """Return seconds per epoch message by message."""
-    architecture = architecture_of(name)
+    architecture = RECIPES[name].architecture(Variant.COMBINED, p1=P1)
     network, power = deepset.create(architecture, 1)
     optimiser = training._optimiser(training.Settings(), 100)
     some = samples.take(np.arange(PLAIN_BATCH))

@@ -29,7 +29,7 @@ def histogram(person, contacts, messages, grid):
 def samples_histogram(samples, i):
     """The same of a stored sample."""
     rows = range(samples.offsets[i], samples.offsets[i + 1])
-    n = samples.n_levels
+    n = samples.grid.size
     return {
         (int(samples.cells[r]) // n, int(samples.cells[r]) % n): int(samples.repeats[r])
         for r in rows

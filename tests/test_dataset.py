@@ -225,7 +225,7 @@ def test_batches_and_parts(window, index):
     dense = np.zeros((len(index), samples.n_cells), dtype=np.float32)
     for row, i in enumerate(index):
         for (age, level), count in reference_neural.samples_histogram(samples, i).items():
-            dense[row, age * samples.n_levels + level] = count
+            dense[row, age * samples.grid.size + level] = count
     np.testing.assert_array_equal(samples.batch(index), dense)
     taken = samples.take(index)
     np.testing.assert_array_equal(taken.batch(np.arange(len(index))), dense)
@@ -326,7 +326,7 @@ def test_unfinished_and_damaged_datasets_are_refused(tmp_path):
         (lambda d: d.pop("grid"), "is damaged"),
         (lambda d: d.update(schema=99), "another version"),
         (lambda d: d["parameters"].update(p0=7), "p0 must be a fraction"),
-        (lambda d: d["splits"]["test"].update(samples=1), "more samples than"),
+        (lambda d: d["splits"]["test"].update(samples=1), "more samples of 'test'"),
         (lambda d: d["splits"]["test"].update(samples=9), "fewer samples of 'test'"),
         (lambda d: d["splits"].pop("test"), "is damaged"),
     ],

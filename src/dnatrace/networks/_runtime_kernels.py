@@ -96,6 +96,13 @@ def _log(n: Any) -> Any:
 
 
 @njit(cache=True)
+def add_scaled(value: Any, row: Any, hidden: Any) -> None:
+    """Add value × row to hidden."""
+    for k in range(hidden.size):
+        hidden[k] += value * row[k]
+
+
+@njit(cache=True)
 def _public_layer(
     outcomes: Any, contacts: Any, age_group: Any, i: Any, weight: Any, bias: Any, hidden: Any
 ) -> None:
@@ -104,30 +111,22 @@ def _public_layer(
     Most inputs are 0 (few days have a test), so their columns are left out.
     """
     window = outcomes.shape[0]
-    width = hidden.size
     total = 0
-    for k in range(width):
+    for k in range(hidden.size):
         hidden[k] = bias[k]
     for a in range(window):
         outcome = outcomes[a, i]
         if outcome >= 0:
-            row = a if outcome > 0 else window + a
-            for k in range(width):
-                hidden[k] += weight[row, k]
+            add_scaled(np.float32(1.0), weight[a if outcome > 0 else window + a], hidden)
         n = contacts[a, i]
         if n > 0:
             total += n
-            value = _log(n)
-            for k in range(width):
-                hidden[k] += value * weight[2 * window + a, k]
+            add_scaled(_log(n), weight[2 * window + a], hidden)
     group = age_group[i]
     groups = weight.shape[0] - 3 * window - 1
     if group < groups:
-        for k in range(width):
-            hidden[k] += weight[3 * window + group, k]
-    value = _log(total)
-    for k in range(width):
-        hidden[k] += value * weight[weight.shape[0] - 1, k]
+        add_scaled(np.float32(1.0), weight[3 * window + group], hidden)
+    add_scaled(_log(total), weight[-1], hidden)
 
 
 @njit(cache=True)
@@ -136,10 +135,8 @@ def relu_layer(x: Any, weight: Any, bias: Any, y: Any) -> None:
     for k in range(y.size):
         y[k] = bias[k]
     for j in range(x.size):
-        value = x[j]
-        if value > 0.0:
-            for k in range(y.size):
-                y[k] += value * weight[j, k]
+        if x[j] > 0.0:
+            add_scaled(x[j], weight[j], y)
 
 
 @njit(cache=True, parallel=True)

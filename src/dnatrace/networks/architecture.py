@@ -152,8 +152,9 @@ def _tight_shapes(a: Architecture) -> Iterator[tuple[str, tuple[int, ...]]]:
     for i, columns in enumerate((N_PUBLIC_INPUTS, a.context)):
         yield f"context.{i}.weight", (a.context, columns)
         yield f"context.{i}.bias", (a.context,)
-    yield "head.weight", (head_rows(a), a.context)
-    yield "head.bias", (head_rows(a),)
+    rows = 3 * a.pooled + 2  # gate, shift0, shift1 (`pooled` each), last gate, offset
+    yield "head.weight", (rows, a.context)
+    yield "head.bias", (rows,)
 
 
 def check_weights(shapes: Mapping[str, tuple[int, ...]], weights: Weights) -> None:
@@ -169,11 +170,6 @@ def check_weights(shapes: Mapping[str, tuple[int, ...]], weights: Weights) -> No
             raise InputError(f"weight '{name}' is {weight.dtype}, not float32")
         if not np.isfinite(weight).all():
             raise InputError(f"weight '{name}' is not finite")
-
-
-def head_rows(a: Architecture) -> int:
-    """Rows of the head of `tight`: gate, shift0, shift1 (`pooled` each), last gate, offset."""
-    return 3 * a.pooled + 2
 
 
 def levels_up_to(grid: NDArray[np.float32], gamma: float) -> int:

@@ -98,13 +98,13 @@ def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
     return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
 
 
-def common_inputs(noise: Any, errors: TestErrors) -> Floats:
-    """Return the inputs that are the same for everybody: float32 [..., 3]."""
+def common_inputs(noise: Any, error_rates: Any) -> Floats:
+    """Return the inputs that are the same for everybody: float32 [..., 3].
+
+    Error rates are [..., 2], false positive first.
+    """
     noise = np.clip(np.asarray(noise, dtype=np.float64), LEAST_NOISE, MOST_NOISE)
-    rates = np.log(
-        np.array([errors.false_positive_rate, errors.false_negative_rate]) + _LEAST_ERROR
-    )
-    rates = np.broadcast_to(rates, (*noise.shape, 2))
+    rates = np.log(np.asarray(error_rates, dtype=np.float64) + _LEAST_ERROR)
     return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
 
 
@@ -163,7 +163,9 @@ class Decoder:
         scaled = np.zeros((n_people, WINDOW), dtype=np.float32)
         scaled[:, :releases] = scaled_tallies(tallies, noise).T
         w = self.weights
-        common = w["0.bias"] + common_inputs(noise, inputs.test_errors) @ w["0.weight"][-N_COMMON:]
+        errors = inputs.test_errors
+        rates = (errors.false_positive_rate, errors.false_negative_rate)
+        common = w["0.bias"] + common_inputs(noise, rates) @ w["0.weight"][-N_COMMON:]
         scores = np.empty(n_people)
         arguments: list[Any] = [
             scaled,

@@ -157,8 +157,8 @@ class PublicView:
     def reference(self, mu_ref: float) -> Floats:
         """Return G if every message were `mu_ref`: a function of public facts alone."""
         grid = self.model.grid
-        said = np.array([[mu_ref if self.model.uses_messages else 0.0]], dtype=np.float32)
-        level = int(quantise(said, grid)[0, 0])
+        message = np.array([[mu_ref if self.model.uses_messages else 0.0]], dtype=np.float32)
+        level = int(quantise(message, grid)[0, 0])
         rows = np.ascontiguousarray(self.model.table[level :: grid.size])
         totals = np.empty((self.age_groups.size, rows.shape[1]))
         kernels.add_counts(self.contacts, rows, totals)

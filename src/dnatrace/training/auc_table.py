@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -81,8 +80,9 @@ def choose_models(model: str | None) -> tuple[Model, ...]:
             continue
         chosen.setdefault(_place(beside.architecture), beside)
     mine = _place(first.architecture)
-    rest = [m for place, m in sorted(chosen.items(), key=_distance(mine)) if m is not first]
-    return (first, *rest)
+    # Those of the network, γ and target asked for come before others.
+    rest = sorted(chosen.items(), key=lambda item: (item[0][:3] != mine[:3], item[0]))
+    return (first, *(model for _, model in rest if model is not first))
 
 
 def short_name(model: Model) -> str:
@@ -93,11 +93,6 @@ def short_name(model: Model) -> str:
 def _place(a: Architecture) -> tuple[str, float, bool, str]:
     """Return what tells models of a table apart: network, γ, target, variant."""
     return str(a.kind), a.gamma, a.with_exposed, str(a.variant)
-
-
-def _distance(mine: tuple[Any, ...]) -> Callable[[tuple[tuple[Any, ...], Model]], Any]:
-    """Order models: those of the network, γ and target asked for come first."""
-    return lambda item: (item[0][:3] != mine[:3], item[0])
 
 
 def read_test_data(directory: Path) -> TestData:
@@ -151,7 +146,9 @@ def make_table(
 
 def _check_model(model: Model, data: TestData) -> None:
     """Raise when a model has seen the test runs, or was trained for another p1."""
-    seen = set(_training_seeds(model.provenance)) & set(data.seeds)
+    runs = model.provenance.get("dataset", {}).get("origin", {}).get("runs", {})
+    learned = [s for split in ("train", "validation") for s in runs.get(split, {}).get("seeds", ())]
+    seen = set(learned) & set(data.seeds)
     if seen:
         raise InputError(f"model '{model.name}' was trained on seed {min(seen)}, which is tested")
     trained = model.provenance.get("parameters", {}).get("p1", data.parameters.p1)
@@ -160,11 +157,6 @@ def _check_model(model: Model, data: TestData) -> None:
             f"model '{model.name}' was trained with p1 = {trained:g}, "
             f"the data has p1 = {data.parameters.p1:g}"
         )
-
-
-def _training_seeds(provenance: dict[str, Any]) -> list[int]:
-    runs = provenance.get("dataset", {}).get("origin", {}).get("runs", {})
-    return [s for split in ("train", "validation") for s in runs.get(split, {}).get("seeds", ())]
 
 
 def _areas(rows: tuple[Row, ...], group: str, model: Model) -> dict[str, Any]:

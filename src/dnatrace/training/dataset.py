@@ -261,7 +261,7 @@ def _split_info(stored: dict[str, Any]) -> SplitInfo:
 def read_samples(directory: Path, split: str) -> Samples:
     """Read the samples of a split, in the order they were written: by run, then by day.
 
-    Cost: the memory of the samples and of one shard.
+    Cost: twice the memory of the samples while shards are put together.
 
     Raises:
         InputError: the dataset is not complete, or a shard is missing or damaged.
@@ -270,35 +270,13 @@ def read_samples(directory: Path, split: str) -> Samples:
     if split not in SPLITS:
         raise InputError(f"split '{split}' does not exist; there are {', '.join(SPLITS)}")
     held = info.splits[split]
-    columns = _empty_columns(held.samples, held.cells)
-    row = cell = 0
-    for file, digest in held.shards:
-        part = _read_shard(directory / file, digest)
-        n, m = part["offsets"].size - 1, part["cells"].size
-        if row + n > held.samples or cell + m > held.cells:
-            raise InputError(f"{directory / file}: holds more samples than {_DESCRIPTION} says")
-        columns["offsets"][row + 1 : row + n + 1] = cell + part["offsets"][1:]
-        for name in BY_CELL:
-            columns[name][cell : cell + m] = part[name]
-        for name in BY_SAMPLE:
-            columns[name][row : row + n] = part[name]
-        row, cell = row + n, cell + m
-    if (row, cell) != (held.samples, held.cells):
-        raise InputError(f"{directory}: holds fewer samples of '{split}' than {_DESCRIPTION} says")
-    return Samples(grid=info.grid, **columns)
-
-
-def _empty_columns(n: int, n_cells: int) -> dict[str, NDArray[Any]]:
-    columns: dict[str, NDArray[Any]] = {
-        "offsets": np.zeros(n + 1, dtype=np.int64),
-        **{name: np.empty(n_cells, dtype=np.uint16) for name in BY_CELL},
-    }
-    for name in BY_SAMPLE:
-        kind = _SCHEMA.field(name).type
-        scalar = kind.value_type if name in _BY_AGE else kind
-        shape = (n, WINDOW) if name in _BY_AGE else (n,)
-        columns[name] = np.empty(shape, dtype=scalar.to_pandas_dtype())
-    return columns
+    shards = [_read_shard(directory / file, digest) for file, digest in held.shards]
+    samples = concatenate([_to_samples(x, info.grid) for x in shards or [_SCHEMA.empty_table()]])
+    found, told = (len(samples), samples.cells.size), (held.samples, held.cells)
+    if found != told:
+        how = "more" if found > told else "fewer"
+        raise InputError(f"{directory}: holds {how} samples of '{split}' than {_DESCRIPTION} says")
+    return samples
 
 
 def _to_table(samples: Samples) -> pa.Table:
@@ -317,15 +295,7 @@ def _to_table(samples: Samples) -> pa.Table:
     return pa.table(columns, schema=_SCHEMA)
 
 
-def _read_shard(path: Path, digest: str) -> dict[str, NDArray[Any]]:
-    if not path.is_file():
-        raise InputError(f"{path}: is missing")
-    if _file_digest(path) != digest:
-        raise InputError(f"{path}: is damaged: its content is not what {_DESCRIPTION} says")
-    try:
-        table = pq.read_table(path, schema=_SCHEMA)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: is damaged: {error}") from error
+def _to_samples(table: pa.Table, grid: NDArray[np.float32]) -> Samples:
     columns = {name: table.column(name).combine_chunks() for name in _SCHEMA.names}
     read: dict[str, NDArray[Any]] = {"offsets": columns["cells"].offsets.to_numpy()}
     for name, column in columns.items():
@@ -334,7 +304,18 @@ def _read_shard(path: Path, digest: str) -> dict[str, NDArray[Any]]:
             read[name] = values.reshape(-1, WINDOW) if name in _BY_AGE else values
         else:
             read[name] = column.to_numpy(zero_copy_only=False)
-    return read
+    return Samples(grid=grid, **read)
+
+
+def _read_shard(path: Path, digest: str) -> pa.Table:
+    if not path.is_file():
+        raise InputError(f"{path}: is missing")
+    if _file_digest(path) != digest:
+        raise InputError(f"{path}: is damaged: its content is not what {_DESCRIPTION} says")
+    try:
+        return pq.read_table(path, schema=_SCHEMA)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: is damaged: {error}") from error
 
 
 def _file_digest(path: Path) -> str:

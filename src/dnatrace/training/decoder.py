@@ -30,7 +30,6 @@ from dnatrace.networks.decoder import (
 )
 from dnatrace.rng import Stream
 from dnatrace.runs.progress import Track
-from dnatrace.seir import TestErrors
 
 Floats = NDArray[np.float32]
 
@@ -173,19 +172,12 @@ class _Rows:
         draws = rng.standard_normal((*rows.shape, WINDOW), dtype=np.float32)
         tallies = c.tallies[rows] + np.where(c.noisy[rows], noise * draws, 0.0)
         tallies[..., settings.tallies :] = 0.0
-        common = np.stack(
-            [_common(n, rates) for n, rates in zip(noise.ravel(), c.rates[day], strict=True)]
-        )
+        common = common_inputs(noise.ravel(), c.rates[day])
         if settings.tallies == 0:
             common[:, 0] = 0.0
         common = np.broadcast_to(common[:, None, :], (*rows.shape, N_COMMON))
         parts = [scaled_tallies(tallies, noise), c.personal[rows], common]
         return np.concatenate(parts, axis=-1)
-
-
-def _common(noise: float, rates: Floats) -> Floats:
-    errors = TestErrors(false_positive_rate=float(rates[0]), false_negative_rate=float(rates[1]))
-    return common_inputs(noise, errors)
 
 
 def _scale(rows: _Rows, settings: Settings) -> tuple[Floats, Floats]:

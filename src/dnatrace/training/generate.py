@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from dnatrace import policy
 from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
-from dnatrace.methods.base import DayFacts
 from dnatrace.methods.catalogue import build_method
 from dnatrace.networks.architecture import WINDOW
 from dnatrace.rng import Stream
@@ -239,6 +238,10 @@ def samples_of(day: RunDay, threshold: float, grid: NDArray[np.float32]) -> Samp
     facts, log = day.log.facts, day.log
     assert facts.messages is not None  # asked for
     assert facts.age_groups is not None
+    exposures = fn.exposures(facts.window, facts.messages, p1=facts.parameters.p1)
+    beliefs = fn.last_day_beliefs(
+        exposures, facts.outcomes, parameters=facts.parameters, test_errors=facts.test_errors
+    )
     return collect(
         np.flatnonzero(kept),
         grid=grid,
@@ -248,20 +251,10 @@ def samples_of(day: RunDay, threshold: float, grid: NDArray[np.float32]) -> Samp
         age_groups=facts.age_groups,
         isolated=log.isolated,
         states=log.states,
-        fn=_belief(facts),
+        fn=beliefs[:, State.I],  # messages neither clipped nor rounded
         day=log.day,
         seed=day.seed,
     )
-
-
-def _belief(facts: DayFacts) -> NDArray[np.float64]:
-    """Return P(I) of everybody after one more update, messages neither clipped nor rounded."""
-    assert facts.messages is not None
-    exposures = fn.exposures(facts.window, facts.messages, p1=facts.parameters.p1)
-    beliefs = fn.last_day_beliefs(
-        exposures, facts.outcomes, parameters=facts.parameters, test_errors=facts.test_errors
-    )
-    return beliefs[:, State.I]
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

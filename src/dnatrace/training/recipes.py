@@ -45,6 +45,20 @@ class Recipe:
     width: int
     batch: int
 
+    def architecture(
+        self, variant: Variant, *, p1: float, gamma: float | None = None
+    ) -> Architecture:
+        """Return the network of a variant, with another γ when one is given."""
+        return Architecture(
+            kind=self.kind,
+            variant=variant,
+            gamma=self.gamma if gamma is None else gamma,
+            with_exposed=self.with_exposed,
+            width=self.width,
+            # The offset of a network that F is added to is multiplied by p1 afterwards.
+            public_scale=1.0 / p1 if variant is Variant.COMBINED else 1.0,
+        )
+
 
 RECIPES = {
     "dna": Recipe(kind=Kind.TIGHT, gamma=0.2, with_exposed=True, width=16, batch=1024),
@@ -106,8 +120,7 @@ def train_models(order: Order, *, track: LabelledTrack | None = None) -> list[di
 
     A run that was killed resumes from its last epoch when it is started again.
     """
-    if not order.out.is_dir():
-        order.out.mkdir(parents=True)
+    order.out.mkdir(parents=True, exist_ok=True)
     data = _Data(
         info=read_info(order.dataset),
         train=_chosen(read_samples(order.dataset, "train"), order),
@@ -144,15 +157,15 @@ class _Data:
 def _train_one(
     order: Order, variant: Variant, data: _Data, track: LabelledTrack | None
 ) -> dict[str, Any]:
-    name = order.name(variant)
-    architecture = _architecture(order, variant, data.info.parameters.p1)
+    name, p1 = order.name(variant), data.info.parameters.p1
+    architecture = order.recipe.architecture(variant, p1=p1, gamma=order.gamma)
     settings = training.Settings(epochs=order.epochs, batch=order.recipe.batch, seed=order.seed)
     checkpoint = order.out / f"{name}.checkpoint.npz"
     trained = training.train(
         architecture,
         data.task("train", architecture),
         data.task("validation", architecture),
-        p1=data.info.parameters.p1,
+        p1=p1,
         settings=settings,
         checkpoint=checkpoint,
         track=labelled(track, f"{name}, epochs"),
@@ -180,19 +193,6 @@ def _train_one(
         "digest": model.certificate.digest,
         "kilobytes": round(path.stat().st_size / 1e3, 1),
     }
-
-
-def _architecture(order: Order, variant: Variant, p1: float) -> Architecture:
-    recipe = order.recipe
-    return Architecture(
-        kind=recipe.kind,
-        variant=variant,
-        gamma=recipe.gamma if order.gamma is None else order.gamma,
-        with_exposed=recipe.with_exposed,
-        width=recipe.width,
-        # The offset of a network that F is added to is multiplied by p1 afterwards.
-        public_scale=1.0 / p1 if variant is Variant.COMBINED else 1.0,
-    )
 
 
 def _provenance(

@@ -86,11 +86,6 @@ class Samples:
         return self.offsets.size - 1
 
     @property
-    def n_levels(self) -> int:
-        """The number of message levels."""
-        return self.grid.size
-
-    @property
     def n_cells(self) -> int:
         """The length of a dense histogram, ages × levels."""
         return WINDOW * self.grid.size

@@ -42,30 +42,17 @@ def fn_scores(
     scores = np.empty(len(samples))
     for n_days in np.unique(held):
         group = np.flatnonzero(held == n_days)
+        oldest_first = slice(int(n_days) - 1, None, -1)
         for start in range(0, group.size, _CHUNK):
             index = group[start : start + _CHUNK]
-            beliefs = _last_day(samples, index, int(n_days), hazards, model)
+            exposures, beliefs = np.empty((WINDOW, index.size)), np.empty((index.size, 4))
+            _kernels.add_up_cells(
+                samples.offsets, samples.cells, samples.repeats, index, hazards, exposures
+            )
+            outcomes = np.ascontiguousarray(samples.outcomes[index].T)
+            last_day_marginals(exposures[oldest_first], outcomes[oldest_first], model, beliefs)
             scores[index] = beliefs[:, State.I] + (beliefs[:, State.E] if with_exposed else 0.0)
     return scores
-
-
-def _last_day(
-    samples: Samples,
-    index: NDArray[np.int64],
-    n_days: int,
-    hazards: NDArray[np.float64],
-    model: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the posterior of the last day of samples with windows of one length: [index, 4]."""
-    exposures = np.empty((WINDOW, index.size))
-    _kernels.add_up_cells(
-        samples.offsets, samples.cells, samples.repeats, index, hazards, exposures
-    )
-    oldest_first = slice(n_days - 1, None, -1)
-    outcomes = np.ascontiguousarray(samples.outcomes[index].T)
-    beliefs = np.empty((index.size, 4))
-    last_day_marginals(exposures[oldest_first], outcomes[oldest_first], model, beliefs)
-    return beliefs
 
 
 def network_scores(model: Model, samples: Samples, *, zeroed: bool = False) -> NDArray[np.float64]:
