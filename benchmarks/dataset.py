@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import in_own_process, peak_gigabytes, print_table, seconds
-from dnatrace.networks.samples import N_LEVELS
 from dnatrace.training import generate as training_data
-from dnatrace.training.dataset import fn_scores, read_info, read_samples
+from dnatrace.training.dataset import read_info, read_samples
+from dnatrace.training.samples import N_LEVELS
+from dnatrace.training.scores import fn_scores
 
 DAYS = 100
 SEEDS = {"train": (7001,), "validation": (7002,), "test": (7003,)}
@@ -46,8 +47,8 @@ def measure(n_people: int, policy: str, days: int, settings: list[str]) -> dict[
         "total_s": total,
         "peak_gb": peak_gigabytes(),
         "disk_mb": size / 1e6,
-        "f_error_rms": train.f_error[1],
-        "f_error_most": train.f_error[0],
+        "f_error_rms": train.f_error_rms,
+        "f_error_most": train.f_error_most,
     }
 
 
@@ -55,9 +56,8 @@ def time_kernels(directory: Path) -> None:
     """Print what batches and F cost on the training split of a dataset."""
     info, samples = read_info(directory), read_samples(directory, "train")
     index = np.random.default_rng(0).permutation(len(samples))[:8192]
-    buffer = np.empty((index.size, samples.n_cells), dtype=np.float32)
     model = (info.parameters, info.test_errors)
-    batch = seconds(lambda: samples.batch(index, buffer), repeats=5)
+    batch = seconds(lambda: samples.batch(index), repeats=5)
     belief = seconds(lambda: fn_scores(samples, 0.2, *model), repeats=3)
     read = seconds(lambda: read_samples(directory, "train"), repeats=1)
     row = {
@@ -84,8 +84,8 @@ def compare_grids() -> None:
         if day.log.day % 5 == 0:
             for name, grid in grids.items():
                 samples = training_data.samples_of(day, 0.02, grid.astype(np.float32))
-                facts = day.log.facts
-                scores = fn_scores(samples, 1.0, facts.parameters, facts.test_errors)
+                known = day.log.public
+                scores = fn_scores(samples, 1.0, known.parameters, known.test_errors)
                 errors[name].append(scores - samples.fn)
     rows = []
     for name, parts in errors.items():

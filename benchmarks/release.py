@@ -1,8 +1,9 @@
 """What privacy costs: `python -m benchmarks.release`.
 
 Milliseconds to release the scores of 10,000 people on a full window of 14 days, by method and
-release, beside the inference that comes before it (the baseline of the ratios); and microseconds per
-draw of the secure back end. State of earlier days (frozen values, spent budgets) is carried along.
+release, beside the inference that comes before it (the baseline of the ratios); and microseconds
+per draw of the secure back end. State of earlier days (frozen values, spent budgets) is carried
+along.
 """
 
 import argparse

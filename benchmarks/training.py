@@ -1,8 +1,8 @@
 """What training costs: `python -m benchmarks.training`.
 
-Seconds an epoch of 500,000 samples of about 180 messages, by way of the table of (age, level), and
+Seconds per epoch of 500,000 samples of about 180 messages, by way of the table of (age, level), and
 the ratio to the plain network that sees every message (ragged, summed by segment, no padding) on
-the same samples. Both take whole training steps: forward, backward, Adam. Messages and facts are
+the same samples. Both take whole training steps: forward, backward, Adam. Messages and tests are
 drawn at random, 20,000 samples that stand for all. XLA and numba run on one thread, and what is
 counted is the time of this process: on a machine with nothing else to do the clock shows the same.
 """
@@ -17,13 +17,15 @@ import numba
 import numpy as np
 
 from benchmarks.measure import print_table
-from dnatrace.networks.architecture import WINDOW, Architecture, Variant
-from dnatrace.networks.runtime import public_facts
-from dnatrace.networks.samples import Samples, message_levels, quantise
+from dnatrace.networks.architecture import WINDOW, Variant
+from dnatrace.networks.inputs import quantise
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.training import deepset
 from dnatrace.training import network as training
 from dnatrace.training.recipes import RECIPES
+from dnatrace.training.samples import Samples, cubic_grid
+from dnatrace.training.scores import public_inputs
+from tests.reference_deepset import one_by_one
 
 BASE = 20_000
 PLAIN_BATCH = 256
@@ -31,9 +33,9 @@ P1 = 0.03
 
 
 def draw_samples(n: int) -> Samples:
-    """Return samples with 12.6 contacts a day and messages like those of a small epidemic."""
+    """Return samples with 12.6 contacts per day and messages like those of a small epidemic."""
     rng = np.random.default_rng(1)
-    grid = message_levels()
+    grid = cubic_grid()
     contacts = rng.poisson(12.6, (n, WINDOW)).astype(np.int32)
     owner = np.repeat(np.arange(n), contacts.sum(axis=1))
     ages = np.repeat(np.tile(np.arange(WINDOW), n), contacts.ravel())
@@ -61,21 +63,10 @@ def draw_samples(n: int) -> Samples:
     )
 
 
-def architecture_of(name: str) -> Architecture:
-    recipe = RECIPES[name]
-    return Architecture(
-        kind=recipe.kind,
-        variant=Variant.COMBINED,
-        gamma=recipe.gamma,
-        with_exposed=recipe.with_exposed,
-        width=recipe.width,
-        public_scale=1.0 / P1,
-    )
-
-
 def table_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> float:
-    """Return seconds an epoch by way of the table, batches made anew as in training."""
-    architecture, batch = architecture_of(name), RECIPES[name].batch
+    """Return seconds per epoch by way of the table, batches made anew as in training."""
+    recipe = RECIPES[name]
+    architecture, batch = recipe.architecture(Variant.COMBINED, p1=P1), recipe.batch
     task = training.prepare(
         samples, architecture, parameters=SeirParameters(), test_errors=TestErrors()
     )
@@ -92,15 +83,15 @@ def table_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> fl
         made = next(batches, None)
         if made is None:
             break
-        state, loss = step(state, made.shares, made.facts, made.belief, made.target, made.weight)
+        state, loss = step(state, *made[0])
         loss.block_until_ready()
         timings.append(time.process_time() - start)
     return min(timings[1:]) * all_steps
 
 
 def plain_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> float:
-    """Return seconds an epoch message by message."""
-    architecture = architecture_of(name)
+    """Return seconds per epoch message by message."""
+    architecture = RECIPES[name].architecture(Variant.COMBINED, p1=P1)
     network, power = deepset.create(architecture, 1)
     optimiser = training._optimiser(training.Settings(), 100)
     some = samples.take(np.arange(PLAIN_BATCH))
@@ -110,14 +101,14 @@ def plain_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> fl
         jnp.asarray(np.minimum(some.grid, np.float32(architecture.gamma))[cell % some.grid.size]),
         jnp.asarray(cell // some.grid.size),
         jnp.asarray(np.repeat(within, some.repeats)),
-        jnp.asarray(public_facts(some.outcomes, some.contacts, some.age_group)),
+        jnp.asarray(public_inputs(some)),
         jnp.asarray(some.infected, jnp.float32),
     )
 
     def loss_of(network: Any, power: Any, batch: Any) -> Any:
-        messages, ages, owner, facts, target = batch
+        messages, ages, owner, public, target = batch
         weights, power = network.effective(power)
-        g = deepset.one_by_one(architecture, weights, messages, ages, owner, facts)
+        g = one_by_one(architecture, weights, messages, ages, owner, public)
         return ((P1 * g - target) ** 2).mean(), power
 
     @jax.jit

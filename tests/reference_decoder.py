@@ -20,22 +20,22 @@ def tally(window, messages, alarm, person):
     return total
 
 
-def score(decoder, tallies, noise, facts, person):
+def score(decoder, tallies, noise, inputs, person):
     """Input by input, layer by layer, for one person; tallies newest first."""
     x = [0.0] * N_INPUTS
     for r, noisy in enumerate(tallies[:, person]):
         x[r] = noisy / math.sqrt(noise**2 + 4.0**2)
-    for age, outcome in enumerate(facts.outcomes[::-1, person]):
+    for age, outcome in enumerate(inputs.outcomes[::-1, person]):
         if outcome == 0:
             x[14 + age] = 1.0
         if outcome == 1:
             x[28 + age] = 1.0
-    x[42] = math.log(1.0 + facts.mean_contacts[person])
-    if facts.age_groups is not None and facts.age_groups[person] < 9:
-        x[43 + facts.age_groups[person]] = 1.0
+    x[42] = math.log(1.0 + inputs.mean_contacts[person])
+    if inputs.age_groups is not None and inputs.age_groups[person] < 9:
+        x[43 + inputs.age_groups[person]] = 1.0
     x[52] = math.log(min(max(noise, 0.1), 1000.0)) / 2.0
-    x[53] = math.log(facts.test_errors.false_positive_rate + 1e-3)
-    x[54] = math.log(facts.test_errors.false_negative_rate + 1e-3)
+    x[53] = math.log(inputs.test_errors.false_positive_rate + 1e-3)
+    x[54] = math.log(inputs.test_errors.false_negative_rate + 1e-3)
     for layer in range(3):
         weight, bias = decoder.weights[f"{layer}.weight"], decoder.weights[f"{layer}.bias"]
         x = [

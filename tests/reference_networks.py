@@ -4,12 +4,20 @@ import dataclasses
 
 import numpy as np
 
-from dnatrace.networks.architecture import N_FACTS, WINDOW, Architecture, Kind, levels_up_to
-from dnatrace.networks.certificate import certify, project
+from dnatrace.networks.architecture import (
+    N_PUBLIC_INPUTS,
+    WINDOW,
+    Architecture,
+    Kind,
+    levels_up_to,
+)
+from dnatrace.networks.inputs import quantise
 from dnatrace.networks.runtime import Model
-from dnatrace.networks.samples import Samples, message_levels, quantise
+from dnatrace.training.projection import project
+from dnatrace.training.samples import Samples, cubic_grid
+from dnatrace.training.scores import columns_of, message_shares
 
-GRID = message_levels(32)
+GRID = cubic_grid(32)
 
 
 def small(kind, variant="combined", gamma=0.2, **settings):
@@ -30,28 +38,29 @@ def random_weights(architecture, seed=0, scale=1.0):
 
 
 def random_model(architecture, seed=0, scale=1.0):
-    weights = random_weights(architecture, seed, scale)
+    return model_of(architecture, random_weights(architecture, seed, scale))
+
+
+def model_of(architecture, weights):
     grid = GRID[: levels_up_to(GRID, architecture.gamma)]
-    return Model(
-        name="random",
-        architecture=architecture,
-        weights=weights,
-        grid=grid,
-        certificate=certify(architecture, weights, grid),
-        provenance={},
-        trained={},
-    )
+    return Model(name="random", architecture=architecture, weights=weights, grid=grid)
+
+
+def shares_of(model, samples):
+    """Shares of messages by age and level of all samples, as the table and ONNX take them."""
+    column = columns_of(samples.grid, model.architecture)
+    return message_shares(samples, column, np.arange(len(samples)), len(model.table))
 
 
 def samples_of(messages, *, seed=0):
-    """Samples from lists of (age, value), one list a sample; facts are random."""
+    """Samples from lists of (age, value), one list per sample; public inputs are random."""
     rng = np.random.default_rng(seed)
     n = len(messages)
     offsets, cells, repeats = [0], [], []
     contacts = np.zeros((n, WINDOW), dtype=np.int32)
-    for s, heard in enumerate(messages):
+    for s, of_sample in enumerate(messages):
         dense = np.zeros(WINDOW * GRID.size, dtype=int)
-        for age, value in heard:
+        for age, value in of_sample:
             level = int(quantise(np.array([[value]], dtype=np.float32), GRID)[0, 0])
             dense[age * GRID.size + level] += 1
             contacts[s, age] += 1
@@ -109,8 +118,8 @@ def plain_g(architecture, weights, messages, outcomes, contacts, age_group):
     mean = sum(embedded) / len(embedded) if embedded else np.zeros(width)
     if architecture.kind is Kind.PAPER:
         return _mlp(w, "g2", architecture.depth, mean)[0]
-    facts = _facts(outcomes, contacts, age_group)
-    h = np.maximum(w["context.0.weight"] @ facts + w["context.0.bias"], 0)
+    public = public_inputs(outcomes, contacts, age_group)
+    h = np.maximum(w["context.0.weight"] @ public + w["context.0.bias"], 0)
     h = np.maximum(w["context.1.weight"] @ h + w["context.1.bias"], 0)
     heads = w["head.weight"] @ h + w["head.bias"]
     k = architecture.pooled
@@ -128,16 +137,16 @@ def _embed(architecture, w, age, value):
     return _maxmin(w["message.1.weight"] @ _maxmin(h) + w["message.1.bias"][age])
 
 
-def _facts(outcomes, contacts, age_group):
-    facts = np.zeros(N_FACTS)
+def public_inputs(outcomes, contacts, age_group):
+    inputs = np.zeros(N_PUBLIC_INPUTS)
     for age in range(WINDOW):
         if outcomes[age] >= 0:
-            facts[age if outcomes[age] else WINDOW + age] = 1.0
-        facts[2 * WINDOW + age] = np.log(1 + contacts[age]) / 4
+            inputs[age if outcomes[age] else WINDOW + age] = 1.0
+        inputs[2 * WINDOW + age] = np.log(1 + contacts[age]) / 4
     if age_group < 9:
-        facts[3 * WINDOW + age_group] = 1.0
-    facts[-1] = np.log(1 + sum(contacts)) / 4
-    return facts
+        inputs[3 * WINDOW + age_group] = 1.0
+    inputs[-1] = np.log(1 + sum(contacts)) / 4
+    return inputs
 
 
 def _mlp(w, name, depth, h):

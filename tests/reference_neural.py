@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from dnatrace.networks.architecture import Architecture, levels_up_to
-from dnatrace.networks.model_file import write_model
-from dnatrace.networks.samples import WINDOW_DAYS, message_levels
+from dnatrace.networks.architecture import WINDOW, Architecture, levels_up_to
+from dnatrace.networks.runtime import Model, write_model
+from dnatrace.training.samples import cubic_grid
 from tests import reference
 
 
@@ -29,7 +29,7 @@ def histogram(person, contacts, messages, grid):
 def samples_histogram(samples, i):
     """The same of a stored sample."""
     rows = range(samples.offsets[i], samples.offsets[i + 1])
-    n = samples.n_levels
+    n = samples.grid.size
     return {
         (int(samples.cells[r]) // n, int(samples.cells[r]) % n): int(samples.repeats[r])
         for r in rows
@@ -38,7 +38,7 @@ def samples_histogram(samples, i):
 
 def fn_score(samples, i, gamma, parameters, test_errors, with_exposed=False):
     """F of one sample, message by message, by summing over all sequences of states."""
-    n_days = min(int(samples.day[i]), WINDOW_DAYS)
+    n_days = min(int(samples.day[i]), WINDOW)
     log_stays = [math.log(1 - parameters.p0)] * n_days
     for (age, level), repeats in samples_histogram(samples, i).items():
         for _ in range(repeats):
@@ -69,13 +69,14 @@ def write_random_model(path, *, kind, variant, gamma=0.2, seed=0, provenance=Non
         trained[name] = weights[name]
         norm = np.linalg.svd(weights[name], compute_uv=False)[0]
         weights[name] = (weights[name] / max(1.0, norm * 1.0001)).astype(np.float32)
-    grid = message_levels()
-    write_model(
-        path,
+    grid = cubic_grid()
+    model = Model(
+        name=path.stem,
         architecture=architecture,
         weights=weights,
         trained=trained,
         grid=grid[: levels_up_to(grid, gamma)],
         provenance=provenance or {},
     )
+    write_model(path, model)
     return path

@@ -10,12 +10,20 @@ from typer.testing import CliRunner
 
 from dnatrace.cli import app
 from dnatrace.errors import InputError
-from dnatrace.networks.certificate import MARGIN, certify, project, spectral_norm, weight_digest
-from dnatrace.networks.model_file import read_model, write_model
-from dnatrace.networks.runtime import load_model, model_names, model_path
+from dnatrace.networks.certificate import MARGIN, certify, spectral_norm, weight_digest
+from dnatrace.networks.runtime import (
+    Model,
+    load_model,
+    model_names,
+    model_path,
+    read_model,
+    write_model,
+)
+from dnatrace.training.projection import project
+from dnatrace.training.scores import network_scores
 
 from . import reference_networks as reference
-from .reference_networks import GRID, random_model, random_weights, samples_of, small
+from .reference_networks import GRID, model_of, random_model, random_weights, samples_of, small
 
 LEVELS = GRID[: int(np.searchsorted(GRID, np.float32(0.2))) + 1]
 KINDS = ["paper", "tight"]
@@ -25,13 +33,16 @@ def write(path, kind="tight", **changes):
     architecture = small(kind)
     weights = random_weights(architecture)
     parts = {
+        "name": "written",
         "architecture": architecture,
         "weights": weights,
         "trained": {k: 1.5 * weights[k] for k in architecture.message_path()},
         "grid": LEVELS,
         "provenance": {"command": "none"},
     }
-    return write_model(path, **(parts | changes))
+    model = Model(**(parts | changes))
+    write_model(path, model)
+    return model.certificate
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,7 +94,7 @@ def test_random_neighbours_stay_within_the_bound(kind, n):
         for _ in range(20)
     ]
     there = [[(x[0][0], 0.2 * float(rng.integers(0, 2))), *x[1:]] for x in here]
-    moved = model.evaluate(samples_of(here)) - model.evaluate(samples_of(there))
+    moved = network_scores(model, samples_of(here)) - network_scores(model, samples_of(there))
     assert np.abs(moved).max() <= model.gamma * model.lipschitz / n
     assert np.abs(moved).max() > 0.0
 
@@ -94,18 +105,9 @@ def test_a_bound_of_weights_too_large_would_be_false(kind):
     architecture = small(kind)
     weights = random_weights(architecture)
     loud = weights | {k: 3 * weights[k] for k in architecture.message_path()}
-    model = random_model(architecture)
-    louder = type(model)(
-        name="loud",
-        architecture=architecture,
-        weights=loud,
-        grid=model.grid,
-        certificate=certify(architecture, loud, model.grid),
-        provenance={},
-        trained={},
-    )
+    louder = model_of(architecture, loud)
     here, there = (samples_of([[(a, v)] for a in range(14)]) for v in (0.0, 0.2))
-    moved = np.abs(louder.evaluate(here) - louder.evaluate(there)).max()
+    moved = np.abs(network_scores(louder, here) - network_scores(louder, there)).max()
     assert moved > 0.2 * (1 + 1e-6)
     assert moved <= 0.2 * louder.lipschitz
 
@@ -137,7 +139,7 @@ def test_files_come_back_and_have_the_same_bytes(tmp_path, kind):
     loud = model.before_projection()
     assert loud.lipschitz == pytest.approx(1.5 ** len(certificate.layers), rel=1e-4)
     samples = samples_of(reference.random_messages(np.random.default_rng(1), 9))
-    assert not np.array_equal(loud.evaluate(samples), model.evaluate(samples))
+    assert not np.array_equal(network_scores(loud, samples), network_scores(model, samples))
 
 
 def parts_of(path):

@@ -8,7 +8,7 @@ import pytest
 from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import build_method
 from dnatrace.methods.tally import Tally
-from dnatrace.networks.decoder import Decoder, PublicFacts, load_decoder
+from dnatrace.networks.decoder import Decoder, DecoderInputs, load_decoder
 from dnatrace.privacy.accounting import Target
 from dnatrace.runs.config import load_config
 from dnatrace.runs.run import method_options
@@ -29,7 +29,7 @@ def toy_cases(rng, days=20, infected=5, others=60):
         n = infected + others
         tallies = rng.gamma(2.0, 1.0, (n, 14)).astype(np.float32)
         tallies[:infected] += 3.0
-        facts = PublicFacts(
+        inputs = DecoderInputs(
             outcomes=np.full((14, n), -1, dtype=np.int8),
             mean_contacts=rng.gamma(2.0, 5.0, n),
             age_groups=rng.integers(0, 9, n).astype(np.uint8),
@@ -39,7 +39,7 @@ def toy_cases(rng, days=20, infected=5, others=60):
             Cases(
                 tallies=tallies,
                 noisy=np.ones((n, 14), dtype=bool),
-                personal=rounds.personal_inputs(facts),
+                personal=training.personal_inputs(inputs),
                 worth=np.repeat([1.0, 0.0], [infected, others]).astype(np.float32),
                 rates=np.array([[0.01, 0.001]], dtype=np.float32),
                 first=np.zeros(1, dtype=np.int64),
@@ -47,12 +47,12 @@ def toy_cases(rng, days=20, infected=5, others=60):
                 others=np.array([others]),
             )
         )
-    return training.join(parts), facts
+    return training.join(parts), inputs
 
 
 def auc_of_alarms(weights, rng, noise=2.0, people=400):
     decoder = Decoder(name="x", alarm=rounds.ALARM, weights=weights, provenance={})
-    facts = PublicFacts(
+    inputs = DecoderInputs(
         outcomes=np.full((14, people), -1, dtype=np.int8),
         mean_contacts=rng.gamma(2.0, 5.0, people),
         age_groups=rng.integers(0, 9, people).astype(np.uint8),
@@ -60,19 +60,19 @@ def auc_of_alarms(weights, rng, noise=2.0, people=400):
     )
     tallies = rng.gamma(2.0, 1.0, (14, people)) + noise * rng.normal(size=(14, people))
     tallies[:, : people // 2] += 3.0
-    scores = decoder.scores(tallies, noise, facts)
+    scores = decoder.scores(tallies, noise, inputs)
     return float(np.mean(scores[: people // 2, None] > scores[None, people // 2 :]))
 
 
-def test_it_learns_to_hear_alarms_and_not_when_they_are_kept_from_it():
+def test_it_learns_to_read_alarms_and_not_when_they_are_kept_from_it():
     rng = np.random.default_rng(1)
     cases, _ = toy_cases(rng)
     full = training.train(cases, replace(SMALL, steps=300))
     assert auc_of_alarms(full, rng) > 0.9
-    deaf = training.train(cases, replace(SMALL, tallies=0))
-    assert not deaf["0.weight"][:14].any()
-    assert not deaf["0.weight"][-3].any()  # nor how noisy they are
-    assert 0.4 < auc_of_alarms(deaf, rng) < 0.6
+    blind = training.train(cases, replace(SMALL, tallies=0))
+    assert not blind["0.weight"][:14].any()
+    assert not blind["0.weight"][-3].any()  # nor how noisy they are
+    assert 0.4 < auc_of_alarms(blind, rng) < 0.6
     today = training.train(cases, replace(SMALL, steps=300, tallies=1))
     assert today["0.weight"][0].any()
     assert not today["0.weight"][1:14].any()
@@ -114,10 +114,11 @@ def test_wrong_settings_are_refused_before_any_run(wrong):
 
 
 def test_nothing_to_learn_from_is_refused():
-    with pytest.raises(InputError, match="at least one run"):
-        training.join([])
     with pytest.raises(InputError, match="somebody infected"):
-        training.train(rounds._empty(), SMALL)
+        training.join([])
+    cases, _ = toy_cases(np.random.default_rng(4), days=1)
+    with pytest.raises(InputError, match="somebody infected"):
+        training.train(replace(cases, infected=np.zeros(1, dtype=np.int64)), SMALL)
     with pytest.raises(InputError, match="from 0 to 14"):
         Settings(tallies=15)
 
@@ -139,7 +140,7 @@ def short_run():
 
 def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
     _, run = short_run
-    cases = rounds.cases_of(run, seed=5)
+    cases = training.join(rounds.cases_of(run, seed=5))
     assert len(cases) > 20
     assert (cases.infected <= 40).all()
     assert (cases.others == 240).all()
@@ -154,7 +155,7 @@ def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
     assert one_day.infected[0] == min(40, able.sum())
 
 
-def test_training_sees_what_the_method_hears(short_run):
+def test_training_sees_what_the_method_sees(short_run):
     """Tallies, own tests and average contacts, day by day, from the real method in the loop."""
     config, _ = short_run
     seen = []
@@ -162,8 +163,8 @@ def test_training_sees_what_the_method_hears(short_run):
     class Watching:
         alarm, reads = rounds.ALARM, 14
 
-        def scores(self, noisy, noise, facts):
-            seen.append((noisy[0], facts.outcomes[-1].copy(), facts.mean_contacts))
+        def scores(self, noisy, noise, inputs):
+            seen.append((noisy[0], inputs.outcomes[-1].copy(), inputs.mean_contacts))
             return np.zeros(noisy.shape[1])
 
     tally = Tally(target=Target(epsilon=1.0), decoder=Watching(), noise=SilentNoise())

@@ -5,15 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dnatrace.networks.architecture import N_FACTS, WINDOW, Architecture
-from dnatrace.networks.certificate import certify, project, spectral_norm
-from dnatrace.networks.runtime import Model, PublicView, load_model, public_facts
-from dnatrace.networks.samples import message_levels
+from dnatrace.networks.architecture import N_PUBLIC_INPUTS, WINDOW, Architecture
+from dnatrace.networks.certificate import certify, spectral_norm
+from dnatrace.networks.runtime import PublicView, load_model
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.training import deepset
+from dnatrace.training.projection import project
+from dnatrace.training.samples import cubic_grid
+from dnatrace.training.scores import network_scores, public_inputs
 
 from . import reference_networks as reference
-from .reference_networks import GRID, random_model, samples_of, small
+from .reference_deepset import one_by_one
+from .reference_networks import GRID, model_of, random_model, samples_of, small
 
 KINDS = ["paper", "tight"]
 
@@ -30,26 +33,26 @@ def test_the_table_equals_message_by_message(kind):
     messages = [[], *reference.random_messages(rng, 8)]
     samples = samples_of(messages)
     levels = np.minimum(GRID, np.float32(architecture.gamma))
-    heard = [
+    received = [
         (s, cell // GRID.size, levels[cell % GRID.size])
         for s in range(len(messages))
         for i in range(samples.offsets[s], samples.offsets[s + 1])
         for cell in [int(samples.cells[i])] * int(samples.repeats[i])
     ]
-    owner, ages, values = (jnp.asarray(np.array(x)) for x in zip(*heard, strict=True))
-    facts = jnp.asarray(facts_of(samples))
+    owner, ages, values = (jnp.asarray(np.array(x)) for x in zip(*received, strict=True))
+    public = jnp.asarray(public_inputs(samples))
     weights = jax_weights(model.weights)
-    plain = deepset.one_by_one(architecture, weights, values, ages, owner, facts)
-    assert np.asarray(plain) == pytest.approx(model.evaluate(samples), abs=1e-5, rel=1e-5)
+    plain = one_by_one(architecture, weights, values, ages, owner, public)
+    assert np.asarray(plain) == pytest.approx(network_scores(model, samples), abs=1e-5, rel=1e-5)
     # Another order of messages is the same network.
-    order = rng.permutation(len(heard))
+    order = rng.permutation(len(received))
     sums = jax.ops.segment_sum(
         deepset.embed(architecture, weights, values[order], ages[order]),
         owner[order],
         len(messages),
     )
     counts = jnp.maximum(jnp.bincount(owner, length=len(messages)), 1)[:, None]
-    shuffled = deepset.finish(architecture, weights, sums / counts, facts)
+    shuffled = deepset.finish(architecture, weights, sums / counts, public)
     assert np.asarray(shuffled) == pytest.approx(np.asarray(plain), abs=1e-5)
 
 
@@ -97,7 +100,7 @@ def test_no_network_has_anything_random_at_inference():
         weights, _ = network.effective(power)
         made = jax.make_jaxpr(
             lambda s, f, a=architecture, w=weights: deepset.from_shares(a, w, GRID[:20], s, f)
-        )(jnp.ones((2, 14 * 20)), jnp.ones((2, N_FACTS)))
+        )(jnp.ones((2, 14 * 20)), jnp.ones((2, N_PUBLIC_INPUTS)))
         assert "random" not in str(made)
 
 
@@ -114,21 +117,21 @@ def steepest(architecture, weights, n, *, steps=60, seed=0, restarts=16):
     drawn = rng.integers(0, WINDOW, (restarts, n))
     ages = jnp.asarray(drawn)
     free = jnp.asarray(rng.normal(size=(restarts, n + 1)) * 2, dtype=jnp.float32)
-    facts = jnp.asarray(facts_of(windows_of(drawn, np.zeros(drawn.shape))))
+    public = jnp.asarray(public_inputs(windows_of(drawn, np.zeros(drawn.shape))))
 
-    def g(values, age, fact):
+    def g(values, age, own):
         mean = deepset.embed(architecture, weights, values, age).mean(axis=0)
-        return deepset.finish(architecture, weights, mean[None], fact[None])[0]
+        return deepset.finish(architecture, weights, mean[None], own[None])[0]
 
-    def gap(raw, age, fact):
+    def gap(raw, age, own):
         values = architecture.gamma * jax.nn.sigmoid(raw)
         here, there = values[:n], jnp.concatenate([values[n:], values[1:n]])
-        return (n * (g(here, age, fact) - g(there, age, fact))) ** 2
+        return (n * (g(here, age, own) - g(there, age, own))) ** 2
 
     slope = jax.jit(jax.vmap(jax.grad(gap)))
     velocity = jnp.zeros_like(free)
     for _ in range(steps):
-        direction = slope(free, ages, facts)
+        direction = slope(free, ages, public)
         size = jnp.linalg.norm(direction, axis=1, keepdims=True) + 1e-20
         velocity = 0.8 * velocity + direction / size
         free = free + 0.5 * velocity
@@ -141,18 +144,14 @@ def widest(model, ages, values):
     n = ages.shape[1]
     here = windows_of(ages, values[:, :n])
     there = windows_of(ages, np.concatenate([values[:, n:], values[:, 1:n]], axis=1))
-    assert np.array_equal(facts_of(here), facts_of(there))
-    moved = model.evaluate(here) - model.evaluate(there)
+    assert np.array_equal(public_inputs(here), public_inputs(there))
+    moved = network_scores(model, here) - network_scores(model, there)
     return float(np.abs(moved).max()) * n / model.gamma
 
 
 def windows_of(ages, values):
     """Samples with these messages; own tests and age groups are random, but always the same."""
     return samples_of([list(zip(a, v, strict=True)) for a, v in zip(ages, values, strict=True)])
-
-
-def facts_of(samples):
-    return public_facts(samples.outcomes, samples.contacts, samples.age_group)
 
 
 def steep_network():
@@ -166,7 +165,7 @@ def steep_network():
 
         def g(value, age):
             mean = deepset.embed(architecture, weights, value[None], age[None])
-            return deepset.finish(architecture, weights, mean, jnp.zeros((1, N_FACTS)))[0]
+            return deepset.finish(architecture, weights, mean, jnp.zeros((1, N_PUBLIC_INPUTS)))[0]
 
         low, high = (jax.vmap(g, (None, 0))(jnp.asarray(v), ages) for v in (0.0, 0.2))
         return -((high - low) ** 2).mean()
@@ -178,16 +177,7 @@ def steep_network():
             lambda p, d: p - 0.3 * d / (jnp.linalg.norm(d) + 1e-8), network, gradient
         )
     weights = project(architecture, deepset.as_arrays(network.effective(power)[0]))
-    model = random_model(architecture)
-    return Model(
-        name="steep",
-        architecture=architecture,
-        weights=weights,
-        grid=model.grid,
-        certificate=certify(architecture, weights, model.grid),
-        provenance={},
-        trained={},
-    )
+    return model_of(architecture, weights)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +201,7 @@ def test_the_search_comes_close_to_the_bound_and_never_above(steep, n):
 
 def test_without_messages_there_is_nothing_to_change(steep):
     here = samples_of([[]] * 5)
-    assert np.array_equal(steep.evaluate(here), steep.evaluate(here, zeroed=True))
+    assert np.array_equal(network_scores(steep, here), network_scores(steep, here, zeroed=True))
 
 
 # The same for models that ship: the search also chooses public facts, ages and counts, and only
@@ -308,7 +298,7 @@ def test_no_pair_of_levels_violates(name):
     """Every pair of values of a single message, for every age, under its own public facts."""
     model = load_model(name)
     grid, n = model.grid, model.grid.size
-    assert np.array_equal(grid, message_levels()[:n])
+    assert np.array_equal(grid, cubic_grid()[:n])
     distance = np.abs(grid[:, None] - grid)[~np.eye(n, dtype=bool)]
     for age in range(WINDOW):
         contacts = np.zeros((WINDOW, n), dtype=np.int32)

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 from dnatrace.errors import InputError
 from dnatrace.networks.runtime import load_model
 from dnatrace.privacy.gaussian import gaussian_sigma
+from dnatrace.runs.metrics import area_under_roc
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.training import auc_table, evaluation
 from dnatrace.training import generate as training_data
+from dnatrace.training.scores import fn_scores, network_scores
 from tests import reference, reference_neural
 
 KINDS, VARIANTS = ("tight", "paper"), ("combined", "alone", "public")
@@ -26,11 +29,19 @@ KINDS, VARIANTS = ("tight", "paper"), ("combined", "alone", "public")
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.booleans()), max_size=14))
 def test_area_is_the_share_of_pairs(rows):
+    """One draw of everybody gives the area that a run's metrics have, to the last bit."""
     scores = np.array([score for score, _ in rows], dtype=np.float64)
     positive = np.array([p for _, p in rows], dtype=np.bool_)
-    area = evaluation.area_under_curve(scores, positive)
+    (area,) = areas_of_everybody(scores, positive)
     expected = reference.area_under_roc(scores, positive)
     assert math.isnan(area) if expected is None else area == pytest.approx(expected, abs=1e-15)
+    assert math.isnan(area) if expected is None else area == area_under_roc(scores, positive)
+
+
+def areas_of_everybody(scores, positive):
+    once = np.ones((1, 1), dtype=np.uint8)
+    person = np.zeros(scores.size, dtype=np.int64)
+    return evaluation.resampled_areas(scores, positive, person, once)
 
 
 @given(
@@ -65,7 +76,7 @@ def test_weights_count_samples():
 
 def test_scores_that_are_no_numbers_are_refused():
     with pytest.raises(InputError, match="not a number"):
-        evaluation.area_under_curve(np.array([0.1, np.nan]), np.array([True, False]))
+        areas_of_everybody(np.array([0.1, np.nan]), np.array([True, False]))
 
 
 # Samples of a small run
@@ -77,7 +88,7 @@ def data():
     settings = ("initially_infected=20", "method=random")
     plan = training_data.plan_dataset(people=500, days=25, seeds=seeds, settings=settings)
     samples, kept = training_data.collect_split(plan, "test")
-    return auc_table.TestData(
+    return evaluation.TestData(
         samples=samples,
         parameters=SeirParameters(),
         test_errors=TestErrors(),
@@ -180,17 +191,19 @@ def test_rows_are_what_they_say(table, data):
 
 
 def reference_scores(model, data):
-    belief = evaluation.fn_scores(data.samples, model.gamma, data.parameters, data.test_errors)
-    return belief + data.parameters.p1 * model.evaluate(data.samples)
+    belief = fn_scores(data.samples, model.gamma, data.parameters, data.test_errors)
+    return belief + data.parameters.p1 * network_scores(model, data.samples)
 
 
 def test_a_network_without_messages_does_not_change_when_they_vanish(data, directory):
     model = load_model(directory / "tight-public.safetensors")
     np.testing.assert_array_equal(
-        model.evaluate(data.samples), model.evaluate(data.samples, zeroed=True)
+        network_scores(model, data.samples), network_scores(model, data.samples, zeroed=True)
     )
     other = load_model(directory / "tight-alone.safetensors")
-    assert (other.evaluate(data.samples) != other.evaluate(data.samples, zeroed=True)).any()
+    assert (
+        network_scores(other, data.samples) != network_scores(other, data.samples, zeroed=True)
+    ).any()
 
 
 def test_noise_is_that_of_algorithm_1(data, directory):
@@ -201,24 +214,20 @@ def test_noise_is_that_of_algorithm_1(data, directory):
     expected = 0.03 * 0.2 * (1 + model.lipschitz / counts[counts > 0])
     np.testing.assert_allclose(reach[counts > 0], expected)
     assert (reach[counts == 0] == 0.03 * 0.2).all()
-    setting = evaluation.Setting(
-        parameters=data.parameters,
-        test_errors=data.test_errors,
-        noise_multiplier=gaussian_sigma(epsilon=1.0, delta=1e-3, sensitivity=1.0),
-    )
+    multiplier = gaussian_sigma(epsilon=1.0, delta=1e-3, sensitivity=1.0)
     middle = np.full(len(samples), 0.1)
-    noisy = evaluation._released(samples, middle, reach, 0.2, setting)
-    draws = (noisy - 0.1) / (setting.noise_multiplier * reach)
+    noisy = evaluation._released(samples, middle, reach, 0.2)
+    draws = (noisy - 0.1) / (multiplier * reach)
     # 4 standard errors: a false alarm in 16,000 runs; the seed is fixed.
     assert abs(draws.mean()) < 4 / math.sqrt(draws.size)
     assert abs(draws.std() - 1.0) < 4 / math.sqrt(2 * draws.size)
-    assert (evaluation._released(samples, middle, 1e3 * reach, 0.2, setting) <= 0.2).all()
+    assert (evaluation._released(samples, middle, 1e3 * reach, 0.2) <= 0.2).all()
 
 
 def test_zeroed_and_noisy_rows(table, data):
     plain = find(table, prediction="fn").area.value
     assert find(table, prediction="fn", detail="noise").area.value < plain
-    zeroed = evaluation.fn_scores(data.samples, 0.2, data.parameters, data.test_errors, zeroed=True)
+    zeroed = fn_scores(data.samples, 0.2, data.parameters, data.test_errors, zeroed=True)
     expected = reference.area_under_roc(zeroed, data.samples.infected)
     row = find(table, prediction="fn", detail="messages zeroed")
     assert row.area.value == pytest.approx(expected)
@@ -253,17 +262,11 @@ def test_json_keeps_the_contract(table):
 
 def test_a_group_without_positives_has_no_area(data, directory):
     healthy = data.samples.take(~data.samples.infected)
-    held = auc_table.TestData(
-        **{f: getattr(data, f) for f in type(data).__dataclass_fields__ if f != "samples"},
-        samples=healthy,
-    )
+    held = replace(data, samples=healthy)
     models = (load_model(directory / "tight-public.safetensors"),)
     answer = auc_table.make_table(models, held, resamplings=2).as_json()
     assert answer["auc"]["fn"] is None
-    empty = auc_table.TestData(
-        **{f: getattr(data, f) for f in type(data).__dataclass_fields__ if f != "samples"},
-        samples=healthy.take([]),
-    )
+    empty = replace(data, samples=healthy.take([]))
     with pytest.raises(InputError, match="no samples"):
         auc_table.make_table(models, empty)
 

@@ -7,12 +7,21 @@ from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
 from dnatrace.networks.architecture import WINDOW, Kind
-from dnatrace.networks.runtime import columns_of, load_model, model_names, public_facts
-from dnatrace.networks.samples import quantise
+from dnatrace.networks.inputs import quantise
+from dnatrace.networks.runtime import load_model, model_names
 from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.training.samples import cubic_grid
+from dnatrace.training.scores import columns_of, network_scores, public_inputs
 
 from . import reference_networks as reference
-from .reference_networks import GRID, random_model, random_weights, samples_of, small
+from .reference_networks import (
+    GRID,
+    random_model,
+    random_weights,
+    samples_of,
+    shares_of,
+    small,
+)
 
 KINDS = [kind.value for kind in Kind]
 
@@ -44,7 +53,7 @@ def test_samples_agree_with_the_slow_twin(kind, seed, gamma):
     messages = reference.random_messages(rng, 12)
     samples = samples_of(messages, seed=seed)
     model = random_model(small(kind, gamma=gamma, public_scale=3.0), seed, scale=0.3)
-    found = model.evaluate(samples)
+    found = network_scores(model, samples)
     assert found == pytest.approx(expected(model, messages, samples), abs=1e-5, rel=1e-6)
 
 
@@ -55,24 +64,24 @@ def test_none_one_and_many_messages(kind, n):
     messages = [[(rng.integers(0, WINDOW), rng.random()) for _ in range(n)] for _ in range(3)]
     samples = samples_of(messages)
     model = random_model(small(kind))
-    g = model.evaluate(samples)
+    g = network_scores(model, samples)
     assert g == pytest.approx(expected(model, messages, samples), abs=1e-5)
-    if n == 0:  # nothing heard: public facts alone
-        assert np.array_equal(g, model.evaluate(samples, zeroed=True))
+    if n == 0:  # no messages: public inputs alone
+        assert np.array_equal(g, network_scores(model, samples, zeroed=True))
         assert kind == "tight" or np.ptp(g) == 0
 
 
 def window_of(rng, n_people=30, n_days=14, contacts=200):
     window = ContactWindow(n_people=n_people, n_days=n_days)
-    heard = [[] for _ in range(n_people)]
+    received = [[] for _ in range(n_people)]
     messages = (rng.random((n_days, n_people)) ** 3).astype(np.float32)
     for day in range(n_days):
         senders, receivers = rng.integers(0, n_people, (2, contacts))
         apart = senders != receivers
         window.push(DayContacts.from_pairs(senders[apart], receivers[apart], n_people=n_people))
         for sender, receiver in zip(senders[apart], receivers[apart], strict=True):
-            heard[receiver].append((n_days - 1 - day, messages[day, sender]))
-    return window, messages, heard
+            received[receiver].append((n_days - 1 - day, messages[day, sender]))
+    return window, messages, received
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "pooled"])
@@ -80,14 +89,14 @@ def window_of(rng, n_people=30, n_days=14, contacts=200):
 def test_the_loop_agrees_with_samples(kind, n_days):
     """The same people as windows of contacts and as samples; also with the kernel for width 8."""
     rng = np.random.default_rng(n_days)
-    window, messages, heard = window_of(rng, n_days=n_days)
+    window, messages, received = window_of(rng, n_days=n_days)
     model = random_model(small("tight", pooled=8) if kind == "pooled" else small(kind))
-    samples = samples_of(heard)
+    samples = samples_of(received)
     outcomes = np.ascontiguousarray(samples.outcomes[:, :n_days][:, ::-1].T)
     samples.outcomes[:, n_days:] = -1
-    g = model.scores(window, messages, outcomes, window.counts, samples.age_group)
-    assert g == pytest.approx(model.evaluate(samples), abs=1e-12)
-    assert g == pytest.approx(expected(model, heard, samples), abs=1e-5, rel=1e-6)
+    g = model.look(outcomes, window.counts, samples.age_group).scores(window, messages)
+    assert g == pytest.approx(network_scores(model, samples), abs=1e-12)
+    assert g == pytest.approx(expected(model, received, samples), abs=1e-5, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,17 +111,18 @@ def test_the_reference_is_every_message_at_one_value(kind):
 
 def test_order_and_threads_do_not_matter(threads):
     rng = np.random.default_rng(3)
-    window, messages, heard = window_of(rng)
+    window, messages, received = window_of(rng)
     for kind in KINDS:
         model = random_model(small(kind))
         outcomes = np.full(messages.shape, -1, dtype=np.int8)
         results = []
         for n in (1, 2):
             threads(min(n, threads_available()))
-            results.append(model.scores(window, messages, outcomes, window.counts, None))
+            view = model.look(outcomes, window.counts, None)
+            results.append(view.scores(window, messages))
         assert np.array_equal(*results)
-        shuffled = [[x[i] for i in rng.permutation(len(x))] for x in heard]
-        here, there = (model.evaluate(samples_of(x)) for x in (heard, shuffled))
+        shuffled = [[x[i] for i in rng.permutation(len(x))] for x in received]
+        here, there = (network_scores(model, samples_of(x)) for x in (received, shuffled))
         assert np.array_equal(here, there)
 
 
@@ -127,18 +137,20 @@ def test_repeated_calls_give_the_same_bits():
     samples = samples_of(reference.random_messages(np.random.default_rng(4), 50))
     for kind in KINDS:
         model = random_model(small(kind))
-        assert np.array_equal(model.evaluate(samples), model.evaluate(samples))
+        assert np.array_equal(network_scores(model, samples), network_scores(model, samples))
 
 
-def test_networks_without_messages_do_not_hear_them():
+def test_networks_without_messages_do_not_read_them():
     quiet, loud = (samples_of([[(3, v)] * 5], seed=1) for v in (0.0, 0.9))
     for kind in KINDS:
-        deaf = random_model(small(kind, "public"))
-        assert np.array_equal(deaf.evaluate(quiet), deaf.evaluate(loud))
-        assert deaf.lipschitz == 0.0
-        hearing = random_model(small(kind))
-        assert not np.array_equal(hearing.evaluate(quiet), hearing.evaluate(loud))
-        assert np.array_equal(hearing.evaluate(quiet), hearing.evaluate(loud, zeroed=True))
+        blind = random_model(small(kind, "public"))
+        assert np.array_equal(network_scores(blind, quiet), network_scores(blind, loud))
+        assert blind.lipschitz == 0.0
+        reading = random_model(small(kind))
+        assert not np.array_equal(network_scores(reading, quiet), network_scores(reading, loud))
+        assert np.array_equal(
+            network_scores(reading, quiet), network_scores(reading, loud, zeroed=True)
+        )
 
 
 def test_levels_above_gamma_are_read_as_gamma():
@@ -151,12 +163,14 @@ def test_levels_above_gamma_are_read_as_gamma():
         columns_of(GRID, small("tight", gamma=0.123))
 
 
-def test_public_facts_are_those_of_the_kernel():
+def test_public_inputs_are_those_of_the_kernel():
     samples = samples_of(reference.random_messages(np.random.default_rng(5), 9))
-    facts = public_facts(samples.outcomes, samples.contacts, samples.age_group)
+    inputs = public_inputs(samples)
     for i in range(9):
-        slow = reference._facts(samples.outcomes[i], samples.contacts[i], samples.age_group[i])
-        assert facts[i] == pytest.approx(slow, abs=1e-6)
+        slow = reference.public_inputs(
+            samples.outcomes[i], samples.contacts[i], samples.age_group[i]
+        )
+        assert inputs[i] == pytest.approx(slow, abs=1e-6)
 
 
 def test_windows_must_fit():
@@ -172,17 +186,16 @@ def test_models_that_ship_agree_in_all_forms(name):
     import jax.numpy as jnp
 
     from dnatrace.networks import export
-    from dnatrace.networks.samples import message_levels
     from dnatrace.training import deepset
 
     model = load_model(name)
-    full = message_levels()
+    full = cubic_grid()
     samples = samples_of(reference.random_messages(np.random.default_rng(6), 40, most=300))
     # The same messages on the grid of the model, which is finer than that of the tests.
     samples = on_full_grid(samples, full)
-    g = model.evaluate(samples)
-    shares = export.shares_of(model, samples)
-    facts = public_facts(samples.outcomes, samples.contacts, samples.age_group)
+    g = network_scores(model, samples)
+    shares = shares_of(model, samples)
+    facts = public_inputs(samples)
     by_jax = deepset.from_shares(
         model.architecture,
         {k: jnp.asarray(v) for k, v in model.weights.items()},
@@ -215,15 +228,15 @@ def test_small_networks_agree_in_all_forms(kind):
 
     model = random_model(small(kind, public_scale=2.0), scale=0.5)
     samples = samples_of(reference.random_messages(np.random.default_rng(7), 20))
-    facts = public_facts(samples.outcomes, samples.contacts, samples.age_group)
+    facts = public_inputs(samples)
     session = ort.InferenceSession(
         export.as_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"]
     )
     kinds = {node.op_type for node in export.as_onnx(model).graph.node}
     assert not kinds & {"Dropout", "RandomNormal", "RandomUniform", "Multinomial", "Bernoulli"}
-    inputs = {"shares": export.shares_of(model, samples), "facts": facts}
+    inputs = {"shares": shares_of(model, samples), "facts": facts}
     wanted = {x.name: inputs[x.name] for x in session.get_inputs()}
-    assert model.evaluate(samples) == pytest.approx(session.run(["G"], wanted)[0], abs=1e-5)
+    assert network_scores(model, samples) == pytest.approx(session.run(["G"], wanted)[0], abs=1e-5)
 
 
 def test_random_weights_differ():
@@ -232,4 +245,4 @@ def test_random_weights_differ():
     assert any(not np.array_equal(a[k], b[k]) for k in a)
     samples = samples_of(reference.random_messages(np.random.default_rng(8), 30))
     for kind in KINDS:
-        assert random_model(small(kind)).evaluate(samples).std() > 1e-3
+        assert network_scores(random_model(small(kind)), samples).std() > 1e-3

@@ -17,7 +17,7 @@ from dnatrace.methods.base import Needs, Setup
 from dnatrace.methods.tally import ContactRate, Tally, tallies
 from dnatrace.networks.decoder import (
     Alarm,
-    PublicFacts,
+    DecoderInputs,
     common_inputs,
     decoder_names,
     decoder_path,
@@ -294,7 +294,7 @@ def test_a_window_longer_than_the_decoders_is_refused():
 
 def some_facts(rng, n_people, n_days, age_groups=True):
     false_positive, false_negative = rng.random(2)
-    return PublicFacts(
+    return DecoderInputs(
         outcomes=rng.integers(-1, 2, (n_days, n_people)).astype(np.int8),
         mean_contacts=rng.gamma(2.0, 5.0, n_people),
         age_groups=rng.integers(0, 11, n_people).astype(np.uint8) if age_groups else None,

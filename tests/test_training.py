@@ -16,13 +16,14 @@ from dnatrace.cli import app
 from dnatrace.errors import InputError
 from dnatrace.networks.architecture import Variant
 from dnatrace.networks.runtime import load_model
+from dnatrace.runs.metrics import area_under_roc
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.training import network as training
 from dnatrace.training import recipes as model_training
-from dnatrace.training.dataset import DatasetWriter, fn_scores
-from dnatrace.training.evaluation import area_under_curve
+from dnatrace.training.dataset import DatasetWriter
 from dnatrace.training.network import Settings, prepare, train
 from dnatrace.training.recipes import Order
+from dnatrace.training.scores import fn_scores
 
 from .reference_networks import GRID, learnable, small
 
@@ -67,9 +68,9 @@ def test_one_seed_gives_one_result_also_after_a_kill(kind, tmp_path):
         train(architecture, task, validation, track=killed_after(2), **arguments)
     assert checkpoint.exists()
     resumed = train(architecture, task, validation, **arguments)
-    assert same(first.weights, resumed.weights)
+    assert same(first.best, resumed.best)
     assert first.curve == resumed.curve
-    assert first.epoch == resumed.epoch
+    assert first.best_epoch == resumed.best_epoch
     check_learning(first, validation)
     other = dataclasses.replace(QUICK, seed=2)
     with pytest.raises(InputError, match="other data or settings"):
@@ -103,8 +104,8 @@ def without_its_key(checkpoint):
 def check_learning(trained, validation):
     aucs = [row["validation_auc"] for row in trained.curve]
     assert trained.curve[-1]["loss"] < trained.curve[0]["loss"]
-    assert max(aucs) == aucs[trained.epoch - 1]
-    before = area_under_curve(validation.belief.astype(float), validation.target > 0.5)
+    assert max(aucs) == aucs[trained.best_epoch - 1] == trained.best_auc
+    before = area_under_roc(validation.belief, validation.target > 0.5)
     assert max(aucs) > before - 0.01
     rates = [row["rate"] for row in trained.curve]
     assert rates[-1] == pytest.approx(QUICK.last_rate)
@@ -135,8 +136,8 @@ def test_prepared_tasks_say_what_the_network_sees():
     exposed = samples.exposed_or_infected & ~samples.infected
     assert wider.weight[exposed] == pytest.approx(10.0)
     assert (wider.weight[~exposed] == 1.0).all()
-    deaf = prepare(samples, small("tight", "public"), **MODEL)
-    assert np.unique(deaf.column).size == 14  # one row an age: level 0
+    blind = prepare(samples, small("tight", "public"), **MODEL)
+    assert np.unique(blind.column).size == 14  # one row per age: level 0
 
 
 def test_the_score_of_balanced_samples_keeps_its_order():
@@ -163,6 +164,8 @@ def test_auc_is_the_share_of_pairs_in_order():
     assert training._validation_auc(scores.astype(np.float32), task) == pytest.approx(expected)
     healthy = dataclasses.replace(task, target=np.zeros(80, dtype=np.float32))
     assert training._validation_auc(scores.astype(np.float32), healthy) == 0.5
+    with pytest.raises(InputError, match="not a number"):
+        training._validation_auc(np.full(80, np.nan, dtype=np.float32), task)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ def test_training_needs_both_kinds():
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
     directory = tmp_path_factory.mktemp("dataset")
-    writer = DatasetWriter.create(directory, grid=GRID, **MODEL)
+    writer = DatasetWriter(directory=directory, grid=GRID, **MODEL)
     runs = {}
     for seed, split in enumerate(("train", "validation", "test")):
         samples = learnable(240, seed=seed)
@@ -243,7 +246,7 @@ main()
 """
 
 
-def test_a_killed_command_goes_on_and_ends_with_the_same_file(dataset, trained, tmp_path):
+def test_a_killed_command_resumes_and_ends_with_the_same_file(dataset, trained, tmp_path):
     """Of the network that `dna` uses, killed without a chance to tidy up."""
     order = command(dataset, tmp_path, "-q")
     line = [sys.executable, "-c", KILLED, *order]

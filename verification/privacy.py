@@ -72,7 +72,7 @@ def _maker(
 ) -> Callable[[int], Method]:
     """Return what makes a method from a seed for its noise."""
     gamma = {"gamma": 0.7} if "gamma" in METHODS[name].names_in_files() else {}
-    settings = METHODS[name](release=release, **gamma)
+    settings = METHODS[name](**{"release": release, **gamma})
     aim = target or Target(epsilon=1.0)
     return lambda seed: settings.build(Setup(target=aim, noise=noise(seed=seed)))
 
@@ -111,6 +111,7 @@ def _controls() -> list[Case]:
     two = epsilon_of_mu(np.sqrt(2) * mu_of_budget(1.0, DELTA), DELTA)
     stored: dict[str, Any] = {"claimed": two, "releases": 2, "later_message": 0.1, "met_on": (8,)}
     loose = _maker("dpfn-s", "linear", target=Target(epsilon=1.0, delta=0.05))
+    weak, again = (_maker("dpfn-s", "linear", noise) for noise in (WeakNoise, StoredNoise))
     flaw: dict[str, Any] = {"make": published, "claimed": 1.0, "caught": True}
     return [
         Case(name="dpfn-s as_published, positive", at_least=8.0, tests=OwnTests.POSITIVE, **flaw),
@@ -120,13 +121,11 @@ def _controls() -> list[Case]:
             tests=OwnTests.NEGATIVE_POSITIVE,
             **flaw,
         ),
-        Case(
-            name="noise × 2/3", make=_maker("dpfn-s", "linear", WeakNoise), claimed=1.0, caught=True
-        ),
+        Case(name="noise × 2/3", make=weak, claimed=1.0, caught=True),
         Case(name="two releases, fresh draws", make=_maker("dpfn-s", "linear"), **stored),
         Case(
             name="two releases, stored draw",
-            make=_maker("dpfn-s", "linear", StoredNoise),
+            make=again,
             caught=True,
             **stored,
         ),

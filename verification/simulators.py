@@ -26,6 +26,7 @@ from typing import Any
 
 import pyarrow.csv as pacsv
 
+from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig, preset_names
 from dnatrace.simulators import covasim, openabm
@@ -200,7 +201,7 @@ def controlled(call: Call, study: Study[Label], labels: Sequence[str]) -> list[s
 def independent(call: Call, method: str) -> str:
     section = configuration(call, method, "openabm").method
     for gamma in (getattr(section, "gamma", None), None):
-        for release in (section.release, None):
+        for release in (release_of(section), None):
             if (section.name, release, gamma) in INDEPENDENT:
                 return INDEPENDENT[section.name, release, gamma]
     return ""

@@ -34,7 +34,7 @@ def path_of(model: str) -> Path:
 
 
 def _certify_network(name: str, path: Path) -> Answer:
-    from dnatrace.networks.model_file import read_model
+    from dnatrace.networks.runtime import read_model
 
     held = read_model(path)
     design, proved = held.architecture, held.certificate

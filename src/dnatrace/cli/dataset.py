@@ -47,7 +47,7 @@ def dataset(
             "samples": f"{split.samples:,}",
             "in state I": f"{split.positives:,}",
             "person-days": f"{info.origin['runs'][name]['person_days']:,}",
-            "error of F": f"{split.f_error[1]:.1e} (at most {split.f_error[0]:.1e})",
+            "error of F": f"{split.f_error_rms:.1e} (at most {split.f_error_most:.1e})",
         }
         for name, split in info.splits.items()
     ]

@@ -27,7 +27,7 @@ def evaluate(
     Example: dnatrace evaluate --data data --out auc.md
     """
     from dnatrace.runs.progress import tracker
-    from dnatrace.training import auc_table
+    from dnatrace.training import auc_table, evaluation
 
     if out is not None:
         auc_table.check_page(out)
@@ -43,7 +43,7 @@ def evaluate(
         auc_table.write_page(made, out, json.dumps(values, indent=1, allow_nan=False))
     groups = [
         part
-        for group in auc_table.GROUPS
+        for group in evaluation.GROUPS
         for part in (f"AUC in percent, {group}", table(auc_table.table_rows(made, group)))
     ]
     return Answer(values=values, shown=[*groups, f"Data: {held.description}"])

@@ -25,8 +25,8 @@ from dnatrace.methods.dpfn_s import (
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, clipped_exposures
 from dnatrace.networks.architecture import WINDOW, Variant
+from dnatrace.networks.inputs import quantise
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model, PublicView, load_model
-from dnatrace.networks.samples import quantise
 from dnatrace.privacy import sensitivity
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.budget_filter import linear_statistic

@@ -18,9 +18,15 @@ from dnatrace.inference.exposures import add_up_day
 from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, RELEASE
-from dnatrace.networks import decoder as decoders
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import DEFAULT_DECODER, SENSITIVITY, Alarm, Decoder, load_decoder
+from dnatrace.networks.decoder import (
+    DEFAULT_DECODER,
+    SENSITIVITY,
+    Alarm,
+    Decoder,
+    DecoderInputs,
+    load_decoder,
+)
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded
@@ -166,7 +172,7 @@ class Tally(PrivateMethod):
 
     def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
         """Return what the decoder makes of the noisy tallies of the last days."""
-        inputs = decoders.PublicFacts(
+        inputs = DecoderInputs(
             outcomes=public.outcomes,
             mean_contacts=prepared.mean,
             age_groups=public.age_groups,

@@ -5,13 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.networks._runtime_kernels import BLOCK, relu_layer
-
-
-@njit(cache=True)
-def _add(value: Any, row: Any, hidden: Any) -> None:
-    for k in range(hidden.size):
-        hidden[k] += value * row[k]
+from dnatrace.networks._runtime_kernels import BLOCK, add_scaled, relu_layer
 
 
 @njit(cache=True)
@@ -23,14 +17,14 @@ def _first(
     for k in range(y.size):
         y[k] = common[k]
     for a in range(window):
-        _add(tallies[a], weight[a], y)
+        add_scaled(tallies[a], weight[a], y)
     for a in range(window):
         if outcomes[a] >= 0:
             row = window + a if outcomes[a] == 0 else 2 * window + a
-            _add(np.float32(1.0), weight[row], y)
-    _add(log_contacts, weight[3 * window], y)
+            add_scaled(np.float32(1.0), weight[row], y)
+    add_scaled(log_contacts, weight[3 * window], y)
     if group < weight.shape[0] - 3 * window - 1:
-        _add(np.float32(1.0), weight[3 * window + 1 + group], y)
+        add_scaled(np.float32(1.0), weight[3 * window + 1 + group], y)
 
 
 @njit(cache=True, parallel=True)

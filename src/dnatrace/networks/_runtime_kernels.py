@@ -2,7 +2,7 @@
 
 Every person is computed by one thread in a fixed order: the bits do not depend on the number of
 threads. What messages can change is float64, so that rounding stays far below the margin of the
-certificate; what public facts alone decide is float32.
+certificate; what public inputs alone decide is float32.
 """
 
 import math
@@ -14,6 +14,31 @@ from numba import njit, prange
 BLOCK = 64  # people side by side
 POOLED = 8  # width with a kernel of its own
 LOGS = (0.25 * np.log1p(np.arange(1024))).astype(np.float32)  # of contact counts
+
+
+@njit(cache=True, parallel=True)
+def nearest_levels(messages: Any, midpoints: Any, levels: Any) -> None:
+    """Fill levels with the number of the nearest grid point of every message.
+
+    Args:
+        messages: float32 [days, people].
+        midpoints: between neighbouring grid points, ascending, float32 [grid - 1].
+        levels: uint8 [days, people], the result; a message on a midpoint takes the upper one.
+
+    Cost: one binary search per message, about 10 ns.
+    """
+    n_days, n_people = messages.shape
+    for person in prange(n_people):
+        for t in range(n_days):
+            message = messages[t, person]
+            low, high = 0, midpoints.size
+            while low < high:
+                middle = (low + high) // 2
+                if midpoints[middle] <= message:
+                    low = middle + 1
+                else:
+                    high = middle
+            levels[t, person] = low
 
 
 @njit(cache=True, parallel=True)
@@ -60,47 +85,6 @@ def add_counts(counts: Any, rows: Any, totals: Any) -> None:
                 totals[r, k] += n * rows[a, k]
 
 
-@njit(cache=True, parallel=True)
-def pool_cells(
-    offsets: Any, cells: Any, repeats: Any, column: Any, table: Any, totals: Any, counts: Any
-) -> None:
-    """Fill totals [samples, width] with Σ repeats·table[column[cell]] and counts with Σ repeats."""
-    width = table.shape[1]
-    for s in prange(totals.shape[0]):
-        n = 0
-        for k in range(width):
-            totals[s, k] = 0.0
-        for i in range(offsets[s], offsets[s + 1]):
-            row = column[cells[i]]
-            times = np.float64(repeats[i])
-            n += repeats[i]
-            for k in range(width):
-                totals[s, k] += times * table[row, k]
-        counts[s] = n
-
-
-@njit(cache=True, parallel=True)
-def fill_shares(
-    offsets: Any, cells: Any, repeats: Any, column: Any, index: Any, shares: Any
-) -> None:
-    """Fill shares [batch, columns] with each sample's share of messages by column; rows sum to 1.
-
-    Rows of samples without messages, and rows whose index is negative, are 0.
-    """
-    for b in prange(shares.shape[0]):
-        for k in range(shares.shape[1]):
-            shares[b, k] = 0.0
-        s = index[b]
-        if s < 0:
-            continue
-        n = 0
-        for i in range(offsets[s], offsets[s + 1]):
-            n += repeats[i]
-        scale = np.float32(1.0) / np.float32(max(n, 1))
-        for i in range(offsets[s], offsets[s + 1]):
-            shares[b, column[cells[i]]] += np.float32(repeats[i]) * scale
-
-
 @njit(cache=True)
 def _gate(x: Any) -> Any:
     return x / (np.float32(1.0) + abs(x))
@@ -112,38 +96,37 @@ def _log(n: Any) -> Any:
 
 
 @njit(cache=True)
-def _facts_layer(
+def add_scaled(value: Any, row: Any, hidden: Any) -> None:
+    """Add value × row to hidden."""
+    for k in range(hidden.size):
+        hidden[k] += value * row[k]
+
+
+@njit(cache=True)
+def _public_layer(
     outcomes: Any, contacts: Any, age_group: Any, i: Any, weight: Any, bias: Any, hidden: Any
 ) -> None:
-    """Fill hidden with the first layer of public facts; weight [facts, width] is transposed.
+    """Fill hidden with the first layer of public inputs; weight [inputs, width] is transposed.
 
-    Most facts are 0 (few days have a test), so their columns are left out.
+    Most inputs are 0 (few days have a test), so their columns are left out.
     """
     window = outcomes.shape[0]
-    width = hidden.size
     total = 0
-    for k in range(width):
+    for k in range(hidden.size):
         hidden[k] = bias[k]
     for a in range(window):
         outcome = outcomes[a, i]
         if outcome >= 0:
-            row = a if outcome > 0 else window + a
-            for k in range(width):
-                hidden[k] += weight[row, k]
+            add_scaled(np.float32(1.0), weight[a if outcome > 0 else window + a], hidden)
         n = contacts[a, i]
         if n > 0:
             total += n
-            value = _log(n)
-            for k in range(width):
-                hidden[k] += value * weight[2 * window + a, k]
+            add_scaled(_log(n), weight[2 * window + a], hidden)
     group = age_group[i]
     groups = weight.shape[0] - 3 * window - 1
     if group < groups:
-        for k in range(width):
-            hidden[k] += weight[3 * window + group, k]
-    value = _log(total)
-    for k in range(width):
-        hidden[k] += value * weight[weight.shape[0] - 1, k]
+        add_scaled(np.float32(1.0), weight[3 * window + group], hidden)
+    add_scaled(_log(total), weight[-1], hidden)
 
 
 @njit(cache=True)
@@ -152,14 +135,12 @@ def relu_layer(x: Any, weight: Any, bias: Any, y: Any) -> None:
     for k in range(y.size):
         y[k] = bias[k]
     for j in range(x.size):
-        value = x[j]
-        if value > 0.0:
-            for k in range(y.size):
-                y[k] += value * weight[j, k]
+        if x[j] > 0.0:
+            add_scaled(x[j], weight[j], y)
 
 
 @njit(cache=True, parallel=True)
-def read_facts(
+def read_public_inputs(
     outcomes: Any,
     contacts: Any,
     age_group: Any,
@@ -171,7 +152,7 @@ def read_facts(
     bias_2: Any,
     heads: Any,
 ) -> None:
-    """Fill heads [people, rows] from public facts; weights are transposed, [inputs, outputs].
+    """Fill heads [people, rows] from public inputs; weights are transposed, [inputs, outputs].
 
     outcomes and contacts are [ages, people]; an age group outside the known ones counts as unknown.
     """
@@ -182,7 +163,7 @@ def read_facts(
         second = np.empty(width, dtype=np.float32)
         last = np.empty(rows, dtype=np.float32)
         for i in range(b * BLOCK, min((b + 1) * BLOCK, n_people)):
-            _facts_layer(outcomes, contacts, age_group, i, weight_0, bias_0, first)
+            _public_layer(outcomes, contacts, age_group, i, weight_0, bias_0, first)
             relu_layer(first, weight_1, bias_1, second)
             relu_layer(second, weight_2, bias_2, last)
             for k in range(rows):
@@ -207,7 +188,7 @@ def finish_tight(
     scale: Any,
     scores: Any,
 ) -> None:
-    """Fill scores [people] from sums of table rows [people, pooled] and heads of public facts."""
+    """Fill scores [people] from sums of table rows [people, pooled] and heads of public inputs."""
     pooled = totals.shape[1]
     for b in prange((scores.size + BLOCK - 1) // BLOCK):
         z = np.empty(pooled)

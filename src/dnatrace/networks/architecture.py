@@ -7,7 +7,7 @@ same two things, so that none of them can mean another network than the others.
 `paper`: x_i = [μ_i, t_i] → g1 → mean over messages → g2 → scalar, ReLU between linear layers. No
 other input. t is the age of the message divided by its largest value.
 
-`tight`: only the path of μ is bounded. With a the age of a message and c the public facts:
+`tight`: only the path of μ is bounded. With a the age of a message and c the public inputs:
 
     h_i = MaxMin(W1·MaxMin(W0·μ_i/γ + b0[a]) + b1[a])          width `width`
     z   = gate(c) ⊙ (P0·mean_i h_i) + shift0(c)                 width `pooled`
@@ -15,7 +15,7 @@ other input. t is the age of the message divided by its largest value.
     G   = γ·gate'(c)·(P2·MaxMin(y)) + offset(c)
 
 Gates are x/(1 + |x|), at most 1 in size. W and P have spectral norm at most 1, everything else is
-free: it depends on public facts alone.
+free: it depends on public inputs alone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,8 +30,8 @@ from dnatrace.errors import InputError, require_at_least
 
 WINDOW = 14  # days
 AGE_GROUPS = 9  # decades of age
-# Public facts: positive and negative test by age, contacts by age, age group, all contacts.
-N_FACTS = 3 * WINDOW + AGE_GROUPS + 1
+# Public inputs: positive and negative test by age, contacts by age, age group, all contacts.
+N_PUBLIC_INPUTS = 3 * WINDOW + AGE_GROUPS + 1
 
 Weights = Mapping[str, NDArray[Any]]
 
@@ -63,7 +63,7 @@ class Architecture:
         width: of hidden layers that see messages.
         depth: layers of g1 and of g2 (`paper`).
         pooled: width after the mean (`tight`).
-        context: width of the layers that see public facts (`tight`).
+        context: width of the layers that see public inputs (`tight`).
         public_scale: factor of the offset (`tight`).
     """
 
@@ -149,16 +149,27 @@ def _tight_shapes(a: Architecture) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield "pool.0.weight", (a.pooled, a.width)
     yield "pool.1.weight", (a.pooled, a.pooled)
     yield "pool.2.weight", (1, a.pooled)
-    for i, columns in enumerate((N_FACTS, a.context)):
+    for i, columns in enumerate((N_PUBLIC_INPUTS, a.context)):
         yield f"context.{i}.weight", (a.context, columns)
         yield f"context.{i}.bias", (a.context,)
-    yield "head.weight", (head_rows(a), a.context)
-    yield "head.bias", (head_rows(a),)
+    rows = 3 * a.pooled + 2  # gate, shift0, shift1 (`pooled` each), last gate, offset
+    yield "head.weight", (rows, a.context)
+    yield "head.bias", (rows,)
 
 
-def head_rows(a: Architecture) -> int:
-    """Rows of the head of `tight`: gate, shift0, shift1 (`pooled` each), last gate, offset."""
-    return 3 * a.pooled + 2
+def check_weights(shapes: Mapping[str, tuple[int, ...]], weights: Weights) -> None:
+    """Raise unless the weights are finite floats of these names and shapes."""
+    if set(weights) != set(shapes):
+        odd = sorted(set(weights) ^ set(shapes))[0]
+        raise InputError(f"weight '{odd}' is missing or does not belong to the network")
+    for name, shape in shapes.items():
+        weight = weights[name]
+        if weight.shape != shape:
+            raise InputError(f"weight '{name}' has shape {list(weight.shape)}, not {list(shape)}")
+        if weight.dtype != np.float32:
+            raise InputError(f"weight '{name}' is {weight.dtype}, not float32")
+        if not np.isfinite(weight).all():
+            raise InputError(f"weight '{name}' is not finite")
 
 
 def levels_up_to(grid: NDArray[np.float32], gamma: float) -> int:

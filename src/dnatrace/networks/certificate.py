@@ -16,13 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError
-from dnatrace.networks.architecture import Architecture, Weights
+from dnatrace.networks.architecture import Architecture, Weights, check_weights
 
 # Relative. Inference is float64: sums of 2,000 messages through twenty layers err by about 1e-12.
 MARGIN = 1e-6
-# Projected norms stay below 1 by this much, so that rounding to float32 does not lift them above.
-_BELOW_ONE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +61,27 @@ class Certificate:
             "layers": layers,
         }
 
+    def confirms(self, stored: Any) -> bool:
+        """Return whether a file states this certificate, all of it and nothing else.
+
+        Other libraries may round the last digits of a singular value otherwise.
+        """
+        mine = self.as_dict()
+        try:
+            pairs = list(zip(stored["layers"], mine["layers"], strict=True))
+            close = _close(stored["lipschitz_bound"], self.lipschitz_bound) and all(
+                _close(theirs["norm"], ours["norm"]) for theirs, ours in pairs
+            )
+            layers = [theirs | {"norm": ours["norm"]} for theirs, ours in pairs]
+            stated = stored | {"layers": layers, "lipschitz_bound": self.lipschitz_bound}
+        except (TypeError, KeyError, ValueError):
+            return False
+        return close and bool(stated == mine)
+
+
+def _close(stated: Any, value: float) -> bool:
+    return abs(float(stated) - value) <= 1e-12 * value
+
 
 def spectral_norm(weight: NDArray[Any]) -> float:
     """Return the largest singular value, float64."""
@@ -75,9 +93,9 @@ def certify(architecture: Architecture, weights: Weights, grid: NDArray[np.float
 
     Guarantee: |G(D) - G(D')| ≤ lipschitz_bound·|μ - μ'|/C for windows that differ in one message.
     Edge cases: 0 for a network that reads every message as 0.
-    Cost: one singular value decomposition a layer, milliseconds.
+    Cost: one singular value decomposition per layer, milliseconds.
     """
-    check_weights(architecture, weights)
+    check_weights(architecture.shapes(), weights)
     path = architecture.message_path() if architecture.uses_messages else ()
     layers = tuple(
         LayerNorm(name=name, shape=weights[name].shape, norm=spectral_norm(weights[name]))
@@ -91,23 +109,6 @@ def certify(architecture: Architecture, weights: Weights, grid: NDArray[np.float
     )
 
 
-def check_weights(architecture: Architecture, weights: Weights) -> None:
-    """Raise unless the weights are finite floats of the names and shapes of the architecture."""
-    shapes = architecture.shapes()
-    if set(weights) != set(shapes):
-        odd = sorted(set(weights) ^ set(shapes))[0]
-        raise InputError(f"weight '{odd}' is missing or does not belong to the network")
-    for name, shape in shapes.items():
-        if weights[name].shape != shape:
-            raise InputError(
-                f"weight '{name}' has shape {list(weights[name].shape)}, not {list(shape)}"
-            )
-        if weights[name].dtype != np.float32:
-            raise InputError(f"weight '{name}' is {weights[name].dtype}, not float32")
-        if not np.isfinite(weights[name]).all():
-            raise InputError(f"weight '{name}' is not finite")
-
-
 def weight_digest(architecture: Architecture, weights: Weights, grid: NDArray[np.float32]) -> str:
     """Return 32 hexadecimal digits of BLAKE2b over everything that G depends on."""
     digest = hashlib.blake2b(digest_size=16)
@@ -116,25 +117,3 @@ def weight_digest(architecture: Architecture, weights: Weights, grid: NDArray[np
         digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def project(architecture: Architecture, weights: Weights) -> dict[str, NDArray[np.float32]]:
-    """Return float32 weights whose maps on the path of messages have norm at most 1.
-
-    Singular values above 1 are lowered to 1 (less 1e-6), the others stay: the nearest such matrix
-    in Frobenius norm. Other weights are unchanged.
-    """
-    projected = {name: np.asarray(w, dtype=np.float32) for name, w in weights.items()}
-    for name in architecture.message_path():
-        projected[name] = _below_one(np.asarray(weights[name], dtype=np.float64))
-    return projected
-
-
-def _below_one(weight: NDArray[np.float64]) -> NDArray[np.float32]:
-    left, values, right = np.linalg.svd(weight, full_matrices=False)
-    ceiling = 1.0 - _BELOW_ONE
-    while True:
-        lowered = (left * np.minimum(values, ceiling) @ right).astype(np.float32)
-        if spectral_norm(lowered) <= 1.0:
-            return lowered
-        ceiling -= _BELOW_ONE  # rounding to float32 lifted it; rare

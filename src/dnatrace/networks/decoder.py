@@ -8,7 +8,7 @@ error rates of tests). This one is a network with two hidden layers. Inputs, in 
     14  noisy tallies, newest first, over sqrt(noise² + 4²)
     14  negative own test on the day, newest first
     14  positive own test
-     1  log(1 + average contacts a day)
+     1  log(1 + average contacts per day)
      9  age group
      3  log(noise)/2, log(false positive rate), log(false negative rate): the same for everybody
 """
@@ -17,7 +17,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.files import replacing
 from dnatrace.networks import _decoder_kernels as kernels
-from dnatrace.networks.architecture import AGE_GROUPS, WINDOW
-from dnatrace.networks.model_file import pack, shipped_names, shipped_or_given, unpack
+from dnatrace.networks import model_file
+from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
+from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person
 from dnatrace.records import NOT_TESTED
 from dnatrace.seir import TestErrors
 
@@ -41,7 +40,6 @@ _SPREAD = 4.0  # of tallies between people, about
 _STEPS = 2.0**20  # of an alarm
 LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
 _LEAST_ERROR = 1e-3
-_UNKNOWN_GROUP = 255
 
 Floats = NDArray[np.float32]
 Weights = Mapping[str, Floats]
@@ -73,12 +71,12 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PublicFacts:
-    """What a person knows without any message.
+class DecoderInputs:
+    """What a decoder reads beside noisy tallies: what a person knows without any message.
 
     Attributes:
         outcomes: own tests, int8 [days, people], oldest day first: 1, 0 or -1 without a test.
-        mean_contacts: average contacts a day, float64 [people].
+        mean_contacts: average contacts per day, float64 [people].
         age_groups: decade of age, uint8 [people]; None when unknown.
         test_errors: how often tests err.
     """
@@ -88,20 +86,11 @@ class PublicFacts:
     age_groups: NDArray[np.uint8] | None
     test_errors: TestErrors
 
-    def newest_first(self) -> NDArray[np.int8]:
-        """Return own tests, int8 [people, 14]."""
-        days, n_people = self.outcomes.shape
-        if days > WINDOW:
-            raise InputError(f"a window of {days} days; decoders were trained for {WINDOW}")
-        own = np.full((n_people, WINDOW), NOT_TESTED, dtype=np.int8)
-        own[:, :days] = self.outcomes[::-1].T
-        return own
-
-    def groups(self) -> NDArray[np.uint8]:
-        """Return age groups, with a number beyond all of them for unknown."""
-        if self.age_groups is None:
-            return np.full(self.outcomes.shape[1], _UNKNOWN_GROUP, dtype=np.uint8)
-        return self.age_groups
+    def personal(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
+        """Return own tests [people, 14], newest first, log(1 + contacts) and age groups."""
+        own = newest_first_by_person(self.outcomes, NOT_TESTED)
+        log_contacts = np.log1p(self.mean_contacts).astype(np.float32)
+        return own, log_contacts, groups_or_unknown(self.age_groups, len(own))
 
 
 def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
@@ -109,25 +98,14 @@ def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
     return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
 
 
-def common_inputs(noise: Any, errors: TestErrors) -> Floats:
-    """Return the inputs that are the same for everybody: float32 [..., 3]."""
-    noise = np.clip(np.asarray(noise, dtype=np.float64), LEAST_NOISE, MOST_NOISE)
-    rates = np.log(
-        np.array([errors.false_positive_rate, errors.false_negative_rate]) + _LEAST_ERROR
-    )
-    rates = np.broadcast_to(rates, (*noise.shape, 2))
-    return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
+def common_inputs(noise: Any, error_rates: Any) -> Floats:
+    """Return the inputs that are the same for everybody: float32 [..., 3].
 
-
-def personal_inputs(facts: PublicFacts) -> Floats:
-    """Return the inputs between tallies and common ones as dense rows: float32 [people, …].
-
-    The compiled kernel does not build these rows; training does.
+    Error rates are [..., 2], false positive first.
     """
-    own, groups = facts.newest_first(), facts.groups()
-    age = groups[:, None] == np.arange(AGE_GROUPS)
-    contacts = np.log1p(facts.mean_contacts)[:, None]
-    return np.concatenate([own == 0, own > 0, contacts, age], axis=1).astype(np.float32)
+    noise = np.clip(np.asarray(noise, dtype=np.float64), LEAST_NOISE, MOST_NOISE)
+    rates = np.log(np.asarray(error_rates, dtype=np.float64) + _LEAST_ERROR)
+    return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
 
 
 def shapes(width: int) -> dict[str, tuple[int, ...]]:
@@ -159,38 +137,39 @@ class Decoder:
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_weights(self.weights)
+        width = self.weights["0.bias"].size if "0.bias" in self.weights else 0
+        check_weights(shapes(width), self.weights)
         object.__setattr__(self, "digest", _digest(self.alarm, self.weights))
 
     @property
     def reads(self) -> int:
         """How many of the newest tallies have any weight, at least 1."""
-        heard = np.flatnonzero(self.weights["0.weight"][:WINDOW].any(axis=1))
-        return int(heard[-1]) + 1 if heard.size else 1
+        used = np.flatnonzero(self.weights["0.weight"][:WINDOW].any(axis=1))
+        return int(used[-1]) + 1 if used.size else 1
 
     def scores(
-        self, tallies: NDArray[np.float64], noise: float, facts: PublicFacts
+        self, tallies: NDArray[np.float64], noise: float, inputs: DecoderInputs
     ) -> NDArray[np.float64]:
         """Return what puts people in order, a log odds up to a constant of the day: [people].
 
-        Cost: about 2,000 multiplications a person (few days have a test, so most inputs are 0).
+        Cost: about 2,000 multiplications per person (few days have a test, so most inputs are 0).
 
         Args:
             tallies: noisy, float64 [releases, people], newest first; at most 14.
             noise: standard deviation of a tally's noise.
-            facts: of everybody.
+            inputs: of everybody.
         """
         releases, n_people = tallies.shape
-        heard = np.zeros((n_people, WINDOW), dtype=np.float32)
-        heard[:, :releases] = scaled_tallies(tallies, noise).T
+        scaled = np.zeros((n_people, WINDOW), dtype=np.float32)
+        scaled[:, :releases] = scaled_tallies(tallies, noise).T
         w = self.weights
-        common = w["0.bias"] + common_inputs(noise, facts.test_errors) @ w["0.weight"][-N_COMMON:]
+        errors = inputs.test_errors
+        rates = (errors.false_positive_rate, errors.false_negative_rate)
+        common = w["0.bias"] + common_inputs(noise, rates) @ w["0.weight"][-N_COMMON:]
         scores = np.empty(n_people)
         arguments: list[Any] = [
-            heard,
-            facts.newest_first(),
-            np.log1p(facts.mean_contacts).astype(np.float32),
-            facts.groups(),
+            scaled,
+            *inputs.personal(),
             common,
             w["0.weight"][:-N_COMMON],
             *(w[name] for name in ("1.weight", "1.bias", "2.weight", "2.bias")),
@@ -198,18 +177,6 @@ class Decoder:
         ]
         kernels.decode(*arguments)
         return scores
-
-
-def _check_weights(weights: Weights) -> None:
-    width = weights["0.bias"].size if "0.bias" in weights else 0
-    wanted = shapes(width)
-    if set(weights) != set(wanted):
-        raise InputError("weights are missing or do not belong to a decoder")
-    for name, shape in wanted.items():
-        if weights[name].shape != shape or weights[name].dtype != np.float32:
-            raise InputError(f"weight '{name}' is not float32 {list(shape)}")
-        if not np.isfinite(weights[name]).all():
-            raise InputError(f"weight '{name}' is not finite")
 
 
 def _digest(alarm: Alarm, weights: Weights) -> str:
@@ -231,23 +198,22 @@ def write_decoder(path: Path, decoder: Decoder) -> None:
         "certificate": {"sensitivity": SENSITIVITY, "digest": decoder.digest},
         "provenance": decoder.provenance,
     }
-    with replacing(path) as temporary:
-        temporary.write_bytes(pack(metadata, dict(decoder.weights)))
+    model_file.write(path, metadata, dict(decoder.weights))
 
 
 def decoder_names() -> list[str]:
     """Return the names of the decoders that ship with the package."""
-    return shipped_names(_SHIPPED)
+    return model_file.shipped_names(_SHIPPED)
 
 
 def decoder_path(decoder: str | Path) -> Path:
     """Return the file of a shipped decoder, or of a path."""
-    return shipped_or_given(decoder, _SHIPPED, "decoder")
+    return model_file.shipped_or_given(decoder, _SHIPPED, "decoder")
 
 
 def is_decoder(path: Path) -> bool:
     """Return whether a file says that it is a decoder; it need not be a good one."""
-    return "decoder" in unpack(path)[0]
+    return "decoder" in model_file.unpack(path)[0]
 
 
 def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
@@ -255,15 +221,12 @@ def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
 
     Guarantee: the digest is computed anew; a file that says otherwise is refused.
     """
-    path = decoder_path(decoder)
-    stat = path.stat()
-    return _load(str(decoder), path, stat.st_mtime_ns, stat.st_size)
+    return _load(str(decoder), decoder_path(decoder))
 
 
-@lru_cache(maxsize=8)
-def _load(name: str, path: Path, changed: int, size: int) -> Decoder:
-    del changed, size  # part of the key: a file that changed is read again
-    metadata, arrays = unpack(path)
+@model_file.once_per_file
+def _load(name: str, path: Path) -> Decoder:
+    metadata, arrays = model_file.unpack(path)
     about = metadata.get("decoder")
     if not isinstance(about, dict) or set(about) != {"low", "high"}:
         raise InputError(f"{path}: not a decoder")

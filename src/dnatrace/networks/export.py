@@ -1,9 +1,9 @@
 """Models as ONNX: from shares of messages and public facts to G.
 
 Inputs are `shares` float32 [n, 14 × levels], each person's share of messages by age and level
-(rows of people without messages are 0), and `facts` float32 [n, 52] (`runtime.public_facts`), for
-`tight` alone. The output is `G` float32 [n]. The part before the mean is the model's table, a
-constant of the graph; there is no dropout and no other node that could be random.
+(rows of people without messages are 0), and for `tight` `facts` float32 [n, 52], the public inputs
+(`training.scores.public_inputs`). The output is `G` float32 [n]. The part before the mean is the
+model's table, a constant of the graph; there is no dropout and no other node that could be random.
 Single precision: for use outside the enclave's noise path, which needs float64.
 """
 
@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from dnatrace._version import __version__
 from dnatrace.files import replacing
-from dnatrace.networks import _runtime_kernels as kernels
-from dnatrace.networks.architecture import N_FACTS, WINDOW, Kind
-from dnatrace.networks.runtime import Model, columns_of
-from dnatrace.networks.samples import Samples
+from dnatrace.networks.architecture import N_PUBLIC_INPUTS, WINDOW, Kind
+from dnatrace.networks.runtime import Model
 
 _OPSET = 17
 _IR = 9
@@ -33,14 +30,14 @@ def write_onnx(model: Model, path: Path) -> None:
 
 
 def as_onnx(model: Model) -> Any:
-    """Return a model as an ONNX graph that agrees with `Model.evaluate` to about 1e-6."""
+    """Return a model as an ONNX graph that agrees with `PublicView.scores` to about 1e-6."""
     tight = model.architecture.kind is Kind.TIGHT
     graph = _Graph()
     mean = graph.add("MatMul", "shares", graph.constant("table", model.table))
     out = _tight(graph, model, mean) if tight else _paper(graph, model, mean)
     graph.nodes.append(helper.make_node("Squeeze", [out, graph.axis], ["G"]))
     inputs = [_tensor("shares", WINDOW * model.grid.size)]
-    inputs += [_tensor("facts", N_FACTS)] if tight else []
+    inputs += [_tensor("facts", N_PUBLIC_INPUTS)] if tight else []
     made = helper.make_graph(
         graph.nodes,
         "dnatrace",
@@ -57,20 +54,6 @@ def as_onnx(model: Model) -> Any:
     entry.key, entry.value = "weight_digest", model.certificate.digest
     onnx.checker.check_model(whole)
     return whole
-
-
-def shares_of(model: Model, samples: Samples) -> NDArray[np.float32]:
-    """Return the shares of messages by age and level, as the graph takes them."""
-    shares = np.empty((len(samples), WINDOW * model.grid.size), dtype=np.float32)
-    kernels.fill_shares(
-        samples.offsets,
-        samples.cells,
-        samples.repeats,
-        columns_of(samples.grid, model.architecture),
-        np.arange(len(samples)),
-        shares,
-    )
-    return shares
 
 
 def _tensor(name: str, width: int) -> Any:

@@ -1,4 +1,4 @@
-"""Models on disk: arrays and JSON in one file, the same bytes for the same model.
+"""Files of models: arrays and JSON in one file, the same bytes for the same model.
 
 The layout is that of safetensors: eight bytes with the length of a JSON header, the header, then
 the arrays one after the other. Everything beside the arrays is JSON text under `__metadata__`.
@@ -7,144 +7,23 @@ the arrays one after the other. Everything beside the arrays is JSON text under 
 import hashlib
 import json
 import struct
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.files import replacing
-from dnatrace.networks.architecture import Architecture
-from dnatrace.networks.certificate import Certificate, certify
 
 SUFFIX = ".safetensors"
 _FORMAT = 1
 _MOST_BYTES = 64 * 2**20  # ours have a few hundred thousand
-_TRAINED = "trained/"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ModelFile:
-    """What a model file holds.
-
-    Attributes:
-        architecture: how the weights are used.
-        weights: effective weights after projection, float32.
-        trained: the maps on the path of messages before projection, float32.
-        grid: message levels in [0, γ], float32.
-        stored: the certificate as it stands in the file.
-        certificate: the certificate computed anew.
-        provenance: where the model comes from.
-    """
-
-    architecture: Architecture
-    weights: dict[str, NDArray[np.float32]]
-    trained: dict[str, NDArray[np.float32]]
-    grid: NDArray[np.float32]
-    stored: dict[str, Any]
-    certificate: Certificate
-    provenance: dict[str, Any]
-
-    @property
-    def digest_matches(self) -> bool:
-        """Whether the weights are those that the file says they are."""
-        return bool(self.stored.get("digest") == self.certificate.digest)
-
-    @property
-    def matches(self) -> bool:
-        """Whether digest, bound and norms of the file are those of its weights."""
-        mine = self.certificate.as_dict()
-        if not self.digest_matches or set(self.stored) != set(mine):
-            return False
-        try:
-            norms = [
-                (x["name"], tuple(x["shape"]), float(x["norm"])) for x in self.stored["layers"]
-            ]
-            bound, margin = float(self.stored["lipschitz_bound"]), float(self.stored["margin"])
-        except (TypeError, KeyError, ValueError):
-            return False
-        # Other libraries may round the last digits of a singular value otherwise.
-        same = all(
-            name == x.name and shape == x.shape and abs(norm - x.norm) <= 1e-12 * x.norm
-            for (name, shape, norm), x in zip(norms, self.certificate.layers, strict=False)
-        )
-        return (
-            same
-            and len(norms) == len(self.certificate.layers)
-            and margin == mine["margin"]
-            and abs(bound - mine["lipschitz_bound"]) <= 1e-12 * bound
-        )
-
-
-def write_model(
-    path: Path,
-    *,
-    architecture: Architecture,
-    weights: dict[str, NDArray[np.float32]],
-    trained: dict[str, NDArray[np.float32]],
-    grid: NDArray[np.float32],
-    provenance: dict[str, Any],
-) -> Certificate:
-    """Certify a model and write it whole; return the certificate."""
-    certificate = certify(architecture, weights, grid)
-    metadata = {
-        "architecture": architecture.as_dict(),
-        "certificate": certificate.as_dict(),
-        "provenance": provenance,
-    }
-    arrays = {"grid": grid, **weights, **{_TRAINED + k: v for k, v in trained.items()}}
-    with replacing(path) as temporary:
-        temporary.write_bytes(pack(metadata, arrays))
-    return certificate
-
-
-def read_model(path: Path) -> ModelFile:
-    """Read a model file without judging its certificate; `runtime.load_model` does that.
-
-    Raises InputError for anything that is not a whole, well-formed model file.
-    """
-    metadata, arrays = unpack(path)
-    try:
-        architecture = Architecture.from_dict(metadata["architecture"])
-        stored, provenance = metadata["certificate"], metadata["provenance"]
-        if not isinstance(stored, dict) or not isinstance(provenance, dict):
-            raise InputError("a certificate or provenance that is no table")
-        grid = _check_grid(arrays.pop("grid"), architecture)
-        trained = {k.removeprefix(_TRAINED): arrays.pop(k) for k in list(arrays) if _TRAINED in k}
-        _check_trained(architecture, trained, arrays)
-        certificate = certify(architecture, arrays, grid)
-    except KeyError as error:
-        raise InputError(f"{path}: not a model: {error} is missing") from None
-    except InputError as error:
-        raise InputError(f"{path}: not a model: {error}") from None
-    return ModelFile(
-        architecture=architecture,
-        weights=arrays,
-        trained=trained,
-        grid=grid,
-        stored=stored,
-        certificate=certificate,
-        provenance=provenance,
-    )
-
-
-def _check_grid(grid: NDArray[Any], architecture: Architecture) -> NDArray[np.float32]:
-    if grid.dtype != np.float32 or grid.ndim != 1 or not 2 <= grid.size <= 256:
-        raise InputError("a grid that is no list of 2 to 256 levels")
-    rising = bool((np.diff(grid) > 0).all()) and grid[0] == 0.0
-    if not rising or grid[-1] != np.float32(architecture.gamma):
-        raise InputError("a grid that does not rise from 0 to gamma")
-    return grid
-
-
-def _check_trained(architecture: Architecture, trained: Any, weights: Any) -> None:
-    if not set(trained) <= set(architecture.message_path()):
-        raise InputError("weights before projection that are not on the path of messages")
-    if any(w.shape != weights[k].shape or not np.isfinite(w).all() for k, w in trained.items()):
-        raise InputError("weights before projection of a wrong shape")
+Loaded = TypeVar("Loaded")
 
 
 def shipped_names(package: str) -> list[str]:
@@ -163,6 +42,26 @@ def shipped_or_given(name: str | Path, package: str, noun: str) -> Path:
         names = ", ".join(shipped_names(package)) or "none"
         raise InputError(f"{noun} '{name}': no such file, and none that ships ({names})")
     return path
+
+
+def once_per_file(read: Callable[[str, Path], Loaded]) -> Callable[[str, Path], Loaded]:
+    """Return a reader of (name, path) that reads a file again only when it has changed."""
+
+    @lru_cache(maxsize=8)
+    def keyed(name: str, path: Path, _changed: int, _size: int) -> Loaded:
+        return read(name, path)
+
+    def load(name: str, path: Path) -> Loaded:
+        stat = path.stat()
+        return keyed(name, path, stat.st_mtime_ns, stat.st_size)
+
+    return load
+
+
+def write(path: Path, metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> None:
+    """Write a file whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(pack(metadata, arrays))
 
 
 def pack(metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> bytes:

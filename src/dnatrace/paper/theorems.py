@@ -28,6 +28,7 @@ from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import Track
 from dnatrace.training import auc_table
 from dnatrace.training.auc_table import short_name
+from dnatrace.training.evaluation import TestData
 
 SMALL = "SMALL VERSION: on a small run made for the occasion"
 CONTACTS_PER_DAY = 15  # about what people of the city meet
@@ -215,7 +216,7 @@ def _projection(table: auc_table.AucTable) -> Claim:
 # --- AUC -----------------------------------------------------------------------------------------
 
 
-def auc_tables(data: auc_table.TestData) -> list[auc_table.AucTable]:
+def auc_tables(data: TestData) -> list[auc_table.AucTable]:
     """Return the table of the published network, where one ships, and that of our own."""
     names = dict.fromkeys(name for name in (published_model(), DEFAULT_MODEL) if name is not None)
     return [auc_table.make_table(auc_table.choose_models(name), data) for name in names]

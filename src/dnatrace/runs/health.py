@@ -1,6 +1,5 @@
 """What is installed here and what works."""
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -9,6 +8,7 @@ from typing import Any
 import numba
 
 from dnatrace._version import __version__
+from dnatrace.runs.provenance import LIBRARIES, libraries
 from dnatrace.simulators.catalogue import SIMULATORS
 
 # Optional part, the module it needs, and where the module comes from.
@@ -29,10 +29,7 @@ def examine() -> dict[str, Any]:
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "threads": numba.get_num_threads(),
-        "libraries": {
-            name: importlib.metadata.version(name)
-            for name in ("numpy", "numba", "scipy", "pyarrow", "pydantic")
-        },
+        "libraries": libraries(*LIBRARIES),
         "simulators": {name: usable for name, (usable, _) in simulators.items()},
         "simulator_notes": {name: note for name, (_, note) in simulators.items()},
         "parts": {

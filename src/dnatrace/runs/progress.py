@@ -13,10 +13,16 @@ from rich.progress import Progress
 
 Item = TypeVar("Item")
 Track = Callable[[Iterable[Any], int], Iterable[Any]]
+LabelledTrack = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LOG = logging.getLogger(__name__)
 
 
-def tracker(label: str) -> Callable[[Iterable[Any], int], Iterator[Any]]:
+def labelled(shown: LabelledTrack | None, label: str) -> Track | None:
+    """Return a wrapper of items that always shows the same label; None when there is none."""
+    return None if shown is None else lambda items, total: shown(items, total, label)
+
+
+def tracker(label: str) -> Track:
     """Return `track` for items that have a name."""
     return lambda items, total: track(items, total, label)
 

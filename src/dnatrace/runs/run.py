@@ -1,13 +1,7 @@
 """From a configuration to a result: build the parts, run the loop, measure."""
 
-import importlib.metadata
-import platform
-import subprocess
 import time
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,12 +15,10 @@ from dnatrace.privacy.accounting import Ledger
 from dnatrace.runs import guarantees
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import Meter
+from dnatrace.runs.progress import Track
+from dnatrace.runs.provenance import provenance
 from dnatrace.simulators.base import Simulator, SimulatorSetup
-from dnatrace.tracing import DayLog, Loop
-
-Track = Callable[[Iterable[DayLog], int], Iterable[DayLog]]
-
-_LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "pydantic")
+from dnatrace.tracing import Loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -162,36 +154,3 @@ def describe(config: RunConfig, n_people: int) -> dict[str, Any]:
         "config_digest": config.digest,
         "version": __version__,
     }
-
-
-def provenance(config: RunConfig) -> dict[str, Any]:
-    """Return where a result comes from; the same on every run of one configuration and code."""
-    return {
-        "dnatrace": __version__,
-        "commit": _commit(),
-        "config_digest": config.digest,
-        "seed": config.seed,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
-    }
-
-
-@cache
-def _commit() -> str | None:
-    """Return the commit of the source tree this package runs from, None outside of one.
-
-    Asked once a process, and without taking a lock: a killed process must not leave one behind.
-    """
-    root = Path(__file__).resolve().parents[3]
-    if not (root / ".git").exists():
-        return None
-    git = ["git", "--no-optional-locks", "-C", str(root)]
-    try:
-        head, changes = (
-            subprocess.run([*git, *command], capture_output=True, text=True, check=True).stdout
-            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return head.strip() + ("-dirty" if changes.strip() else "")

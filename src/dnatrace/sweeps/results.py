@@ -11,7 +11,7 @@ from typing import Any
 from dnatrace.errors import InputError
 from dnatrace.files import replacing
 from dnatrace.runs.config import RunConfig
-from dnatrace.runs.run import provenance
+from dnatrace.runs.provenance import provenance
 
 
 def origin() -> dict[str, Any]:

@@ -27,7 +27,7 @@ from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, flatten, load_config, read_toml
 from dnatrace.runs.progress import Track
-from dnatrace.runs.run import provenance
+from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps.attempts import Done, Finished
 from dnatrace.sweeps.cluster import run_on_cluster
 from dnatrace.sweeps.processes import run_locally, usable_cores

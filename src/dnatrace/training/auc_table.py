@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,13 @@ from dnatrace.files import replacing
 from dnatrace.networks.architecture import Architecture
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model, load_model, model_path
-from dnatrace.privacy.gaussian import gaussian_sigma
-from dnatrace.runs.run import loop_rules
-from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.runs.progress import Track
 from dnatrace.training import evaluation
 from dnatrace.training import generate as training_data
-from dnatrace.training.dataset import Samples, read_info, read_samples
-from dnatrace.training.evaluation import Area, Row, Setting
+from dnatrace.training.dataset import read_info, read_samples
+from dnatrace.training.evaluation import DELTA, EPSILON, GROUPS, Area, Row, TestData
 
 _LOG = logging.getLogger(__name__)
-GROUPS = evaluation.GROUPS
-EPSILON, DELTA = 1.0, 1e-3
 SMALL_PEOPLE, SMALL_DAYS, SMALL_SEED = 8000, 80, 7900
 
 _NAMES = {
@@ -32,36 +27,6 @@ _NAMES = {
     "combined": "FN + network",
     "public_only": "public-only network",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TestData:
-    """Samples to evaluate on.
-
-    Attributes:
-        samples: of the test split.
-        parameters: of the statistical model behind them.
-        test_errors: of its tests.
-        others_kept: share of the person-days not in state I that they hold.
-        description: one line that says where they come from.
-        digest: of the dataset; None when it was made for the occasion.
-        seeds: of the runs.
-    """
-
-    __test__ = False  # the name does not make it a test case
-
-    samples: Samples
-    parameters: SeirParameters
-    test_errors: TestErrors
-    others_kept: float
-    description: str
-    digest: str | None
-    seeds: tuple[int, ...]
-
-    @property
-    def is_small(self) -> bool:
-        """Whether they are of a small run made for the occasion, not of a dataset."""
-        return self.digest is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,8 +79,9 @@ def choose_models(model: str | None) -> tuple[Model, ...]:
             continue
         chosen.setdefault(_place(beside.architecture), beside)
     mine = _place(first.architecture)
-    rest = [m for place, m in sorted(chosen.items(), key=_distance(mine)) if m is not first]
-    return (first, *rest)
+    # Those of the network, γ and target asked for come before others.
+    rest = sorted(chosen.items(), key=lambda item: (item[0][:3] != mine[:3], item[0]))
+    return (first, *(model for _, model in rest if model is not first))
 
 
 def short_name(model: Model) -> str:
@@ -126,11 +92,6 @@ def short_name(model: Model) -> str:
 def _place(a: Architecture) -> tuple[str, float, bool, str]:
     """Return what tells models of a table apart: network, γ, target, variant."""
     return str(a.kind), a.gamma, a.with_exposed, str(a.variant)
-
-
-def _distance(mine: tuple[Any, ...]) -> Callable[[tuple[tuple[Any, ...], Model]], Any]:
-    """Order models: those of the network, γ and target asked for come first."""
-    return lambda item: (item[0][:3] != mine[:3], item[0])
 
 
 def read_test_data(directory: Path) -> TestData:
@@ -151,17 +112,16 @@ def read_test_data(directory: Path) -> TestData:
 
 
 def small_test_data(
-    *, people: int = SMALL_PEOPLE, days: int = SMALL_DAYS, track: training_data.Track | None = None
+    *, people: int = SMALL_PEOPLE, days: int = SMALL_DAYS, track: Track | None = None
 ) -> TestData:
     """Return samples of a small run on a seed that no dataset has by default; takes seconds."""
     seeds = {"train": (SMALL_SEED + 1,), "validation": (SMALL_SEED + 2,), "test": (SMALL_SEED,)}
     plan = training_data.plan_dataset(people=people, days=days, seeds=seeds)
     samples, kept = training_data.collect_split(plan, "test", track=track)
-    rules = loop_rules(plan.config)
     return TestData(
         samples=samples,
-        parameters=rules.parameters,
-        test_errors=rules.tests.errors,
+        parameters=plan.config.seir.parameters,
+        test_errors=plan.config.tests.errors,
         others_kept=kept,
         description=(
             f"SMALL VERSION: a run made for the occasion, policy {plan.config.method.name}, "
@@ -178,20 +138,15 @@ def make_table(
     """Return the table of these models on these samples; the first model is the main one."""
     for model in models:
         _check_model(model, data)
-    setting = Setting(
-        parameters=data.parameters,
-        test_errors=data.test_errors,
-        noise_multiplier=gaussian_sigma(epsilon=EPSILON, delta=DELTA, sensitivity=1.0),
-        others_kept=data.others_kept,
-        resamplings=resamplings,
-    )
-    rows = evaluation.evaluate(data.samples, models, setting)
+    rows = evaluation.evaluate(data, models, resamplings=resamplings)
     return AucTable(model=models[0], models=models, data=data, rows=tuple(rows))
 
 
 def _check_model(model: Model, data: TestData) -> None:
     """Raise when a model has seen the test runs, or was trained for another p1."""
-    seen = set(_training_seeds(model.provenance)) & set(data.seeds)
+    runs = model.provenance.get("dataset", {}).get("origin", {}).get("runs", {})
+    learned = [s for split in ("train", "validation") for s in runs.get(split, {}).get("seeds", ())]
+    seen = set(learned) & set(data.seeds)
     if seen:
         raise InputError(f"model '{model.name}' was trained on seed {min(seen)}, which is tested")
     trained = model.provenance.get("parameters", {}).get("p1", data.parameters.p1)
@@ -200,11 +155,6 @@ def _check_model(model: Model, data: TestData) -> None:
             f"model '{model.name}' was trained with p1 = {trained:g}, "
             f"the data has p1 = {data.parameters.p1:g}"
         )
-
-
-def _training_seeds(provenance: dict[str, Any]) -> list[int]:
-    runs = provenance.get("dataset", {}).get("origin", {}).get("runs", {})
-    return [s for split in ("train", "validation") for s in runs.get(split, {}).get("seeds", ())]
 
 
 def _areas(rows: tuple[Row, ...], group: str, model: Model) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Training that was killed goes on: progress after an epoch, in a file of its own.
+"""Training that was killed resumes: progress after an epoch, in a file of its own.
 
 A checkpoint is replaced whole after each epoch and carries the key of its run, a digest of data and
 settings: another run's is refused, and so is a damaged one.
@@ -43,9 +43,9 @@ class Progress:
 
     Attributes:
         state: everything that a step changes, a tree of arrays.
-        best: weights of the best epoch.
+        best: weights of the epoch with the highest validation AUC.
         best_epoch: which one that was, from 1; 0 for none yet.
-        curve: one row an epoch.
+        curve: one row per epoch: epoch, rate, loss, validation_auc.
     """
 
     state: Any
@@ -60,7 +60,7 @@ class Progress:
 
 
 def run_key(about: Any, arrays: Iterable[NDArray[Any]]) -> str:
-    """Return a digest of plain values and arrays: what decides how training goes on."""
+    """Return a digest of plain values and arrays: what decides how training continues."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps(about, sort_keys=True).encode())
     for array in arrays:

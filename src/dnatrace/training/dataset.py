@@ -6,9 +6,9 @@ is written last. A directory without it is not complete and is refused.
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,31 +17,10 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.files import replacing
-from dnatrace.networks.samples import (
-    BY_SAMPLE,
-    WINDOW_DAYS,
-    Samples,
-    collect,
-    concatenate,
-    fn_scores,
-    message_levels,
-)
+from dnatrace.networks.architecture import WINDOW
 from dnatrace.seir import SeirParameters, TestErrors
-
-__all__ = [
-    "SPLITS",
-    "WINDOW_DAYS",
-    "DatasetInfo",
-    "DatasetWriter",
-    "Samples",
-    "SplitInfo",
-    "collect",
-    "concatenate",
-    "fn_scores",
-    "message_levels",
-    "read_info",
-    "read_samples",
-]
+from dnatrace.training.samples import BY_CELL, BY_SAMPLE, Samples, concatenate
+from dnatrace.training.scores import fn_scores
 
 SPLITS = ("train", "validation", "test")
 SCHEMA_VERSION = 1
@@ -53,8 +32,8 @@ _SCHEMA = pa.schema(
     [
         ("cells", pa.list_(pa.uint16())),
         ("repeats", pa.list_(pa.uint16())),
-        ("outcomes", pa.list_(pa.int8(), WINDOW_DAYS)),
-        ("contacts", pa.list_(pa.int32(), WINDOW_DAYS)),
+        ("outcomes", pa.list_(pa.int8(), WINDOW)),
+        ("contacts", pa.list_(pa.int32(), WINDOW)),
         ("age_group", pa.uint8()),
         ("isolated", pa.bool_()),
         ("seed", pa.int64()),
@@ -72,17 +51,19 @@ class SplitInfo:
 
     Attributes:
         samples: rows.
-        cells: of all histograms together.
         positives: rows in state I.
+        cells: of all histograms together.
+        f_error_most: the most that rounding messages changes F.
+        f_error_rms: the root mean square of that change.
         shards: names of its files, in order, with the digest of each.
-        f_error: of F by rounding messages: the most, and the root mean square.
     """
 
     samples: int
-    cells: int
     positives: int
+    cells: int
+    f_error_most: float
+    f_error_rms: float
     shards: tuple[tuple[str, str], ...]
-    f_error: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,27 +101,13 @@ class DatasetInfo:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as they are stored."""
-        model = self.parameters
         return {
             "schema": SCHEMA_VERSION,
             "digest": self.digest,
-            "window_days": WINDOW_DAYS,
-            "parameters": {name: getattr(model, name) for name in ("p0", "p1", "g", "h")},
-            "test_errors": {
-                "false_positive_rate": self.test_errors.false_positive_rate,
-                "false_negative_rate": self.test_errors.false_negative_rate,
-            },
-            "splits": {
-                name: {
-                    "samples": split.samples,
-                    "positives": split.positives,
-                    "cells": split.cells,
-                    "f_error_most": split.f_error[0],
-                    "f_error_rms": split.f_error[1],
-                    "shards": [list(shard) for shard in split.shards],
-                }
-                for name, split in self.splits.items()
-            },
+            "window_days": WINDOW,
+            "parameters": self.parameters.model_dump(),
+            "test_errors": self.test_errors.model_dump(),
+            "splits": {name: asdict(split) for name, split in self.splits.items()},
             "origin": self.origin,
             "grid": [float(level) for level in self.grid],
         }
@@ -154,7 +121,6 @@ class _Shards:
     name: str
     model: tuple[SeirParameters, TestErrors]
     waiting: list[Samples] = field(default_factory=list)
-    rows: int = 0
     samples: int = 0
     cells: int = 0
     positives: int = 0
@@ -164,16 +130,15 @@ class _Shards:
 
     def add(self, samples: Samples) -> None:
         self.waiting.append(samples)
-        self.rows += len(samples)
-        if self.rows >= SHARD_ROWS:
+        if sum(map(len, self.waiting)) >= SHARD_ROWS:
             self.flush()
 
     def flush(self) -> None:
         """Write what waits as one shard."""
-        if not self.rows:
+        if not self.waiting:
             return
         samples = concatenate(self.waiting)
-        self.waiting, self.rows = [], 0
+        self.waiting = []
         file = f"{self.name}-{len(self.written):05d}.parquet"
         path = self.directory / file
         with replacing(path) as temporary:
@@ -189,19 +154,20 @@ class _Shards:
     def info(self) -> SplitInfo:
         return SplitInfo(
             samples=self.samples,
-            cells=self.cells,
             positives=self.positives,
+            cells=self.cells,
+            f_error_most=self.most_error,
+            f_error_rms=(self.squared_error / max(self.samples, 1)) ** 0.5,
             shards=tuple(self.written),
-            f_error=(self.most_error, (self.squared_error / max(self.samples, 1)) ** 0.5),
         )
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DatasetWriter:
-    """Writes a dataset as samples come in, holding one shard a split in memory.
+    """Starts a dataset in a new or empty directory and writes samples as they come in.
 
     Guarantee: `dataset.json` is written by `finish`, after all shards; until then the directory is
-    not a dataset.
+    not a dataset. One shard per split is held in memory.
     """
 
     directory: Path
@@ -211,27 +177,15 @@ class DatasetWriter:
     _splits: dict[str, _Shards] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_new(self.directory)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.directory}: cannot be made: {error.strerror}") from error
         model = (self.parameters, self.test_errors)
         self._splits = {
             name: _Shards(directory=self.directory, name=name, model=model) for name in SPLITS
         }
-
-    @classmethod
-    def create(
-        cls,
-        directory: Path,
-        *,
-        grid: NDArray[np.float32],
-        parameters: SeirParameters,
-        test_errors: TestErrors,
-    ) -> Self:
-        """Start a dataset in a directory that is new or empty."""
-        check_new(directory)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{directory}: cannot be made: {error.strerror}") from error
-        return cls(directory=directory, grid=grid, parameters=parameters, test_errors=test_errors)
 
     def add(self, split: str, samples: Samples) -> None:
         """Append samples to a split; a shard is written when 65,536 wait."""
@@ -278,7 +232,7 @@ def read_info(directory: Path) -> DatasetInfo:
         raise InputError(f"{directory}: is not a complete dataset: {_DESCRIPTION} is missing")
     try:
         stored = json.loads(path.read_text("utf-8"))
-        if stored["schema"] != SCHEMA_VERSION or stored["window_days"] != WINDOW_DAYS:
+        if stored["schema"] != SCHEMA_VERSION or stored["window_days"] != WINDOW:
             raise InputError(f"{path}: is of another version of dnatrace")
         return DatasetInfo(
             grid=np.array(stored["grid"], dtype=np.float32),
@@ -296,17 +250,18 @@ def read_info(directory: Path) -> DatasetInfo:
 def _split_info(stored: dict[str, Any]) -> SplitInfo:
     return SplitInfo(
         samples=int(stored["samples"]),
-        cells=int(stored["cells"]),
         positives=int(stored["positives"]),
+        cells=int(stored["cells"]),
+        f_error_most=float(stored["f_error_most"]),
+        f_error_rms=float(stored["f_error_rms"]),
         shards=tuple((str(file), str(digest)) for file, digest in stored["shards"]),
-        f_error=(float(stored["f_error_most"]), float(stored["f_error_rms"])),
     )
 
 
 def read_samples(directory: Path, split: str) -> Samples:
     """Read the samples of a split, in the order they were written: by run, then by day.
 
-    Cost: the memory of the samples and of one shard.
+    Cost: twice the memory of the samples while shards are put together.
 
     Raises:
         InputError: the dataset is not complete, or a shard is missing or damaged.
@@ -315,72 +270,52 @@ def read_samples(directory: Path, split: str) -> Samples:
     if split not in SPLITS:
         raise InputError(f"split '{split}' does not exist; there are {', '.join(SPLITS)}")
     held = info.splits[split]
-    columns = _empty_columns(held.samples, held.cells)
-    row = cell = 0
-    for file, digest in held.shards:
-        part = _read_shard(directory / file, digest)
-        n, m = part["offsets"].size - 1, part["cells"].size
-        if row + n > held.samples or cell + m > held.cells:
-            raise InputError(f"{directory / file}: holds more samples than {_DESCRIPTION} says")
-        columns["offsets"][row + 1 : row + n + 1] = cell + part["offsets"][1:]
-        for name in ("cells", "repeats"):
-            columns[name][cell : cell + m] = part[name]
-        for name in BY_SAMPLE:
-            columns[name][row : row + n] = part[name]
-        row, cell = row + n, cell + m
-    if (row, cell) != (held.samples, held.cells):
-        raise InputError(f"{directory}: holds fewer samples of '{split}' than {_DESCRIPTION} says")
-    return Samples(grid=info.grid, **columns)
-
-
-def _empty_columns(n: int, n_cells: int) -> dict[str, NDArray[Any]]:
-    columns: dict[str, NDArray[Any]] = {
-        "offsets": np.zeros(n + 1, dtype=np.int64),
-        "cells": np.empty(n_cells, dtype=np.uint16),
-        "repeats": np.empty(n_cells, dtype=np.uint16),
-    }
-    for name in BY_SAMPLE:
-        kind = _SCHEMA.field(name).type
-        scalar = kind.value_type if name in _BY_AGE else kind
-        shape = (n, WINDOW_DAYS) if name in _BY_AGE else (n,)
-        columns[name] = np.empty(shape, dtype=scalar.to_pandas_dtype())
-    return columns
+    shards = [_read_shard(directory / file, digest) for file, digest in held.shards]
+    samples = concatenate([_to_samples(x, info.grid) for x in shards or [_SCHEMA.empty_table()]])
+    found, told = (len(samples), samples.cells.size), (held.samples, held.cells)
+    if found != told:
+        how = "more" if found > told else "fewer"
+        raise InputError(f"{directory}: holds {how} samples of '{split}' than {_DESCRIPTION} says")
+    return samples
 
 
 def _to_table(samples: Samples) -> pa.Table:
     offsets = pa.array(samples.offsets, pa.int32())
     columns = {
         name: pa.ListArray.from_arrays(offsets, pa.array(getattr(samples, name)))
-        for name in ("cells", "repeats")
+        for name in BY_CELL
     }
     for name in BY_SAMPLE:
         values = getattr(samples, name)
         if name in _BY_AGE:
             flat = pa.array(np.ascontiguousarray(values).ravel())
-            columns[name] = pa.FixedSizeListArray.from_arrays(flat, WINDOW_DAYS)
+            columns[name] = pa.FixedSizeListArray.from_arrays(flat, WINDOW)
         else:
             columns[name] = pa.array(values)
     return pa.table(columns, schema=_SCHEMA)
 
 
-def _read_shard(path: Path, digest: str) -> dict[str, NDArray[Any]]:
+def _to_samples(table: pa.Table, grid: NDArray[np.float32]) -> Samples:
+    columns = {name: table.column(name).combine_chunks() for name in _SCHEMA.names}
+    read: dict[str, NDArray[Any]] = {"offsets": columns["cells"].offsets.to_numpy()}
+    for name, column in columns.items():
+        if name in (*BY_CELL, *_BY_AGE):
+            values = column.flatten().to_numpy()
+            read[name] = values.reshape(-1, WINDOW) if name in _BY_AGE else values
+        else:
+            read[name] = column.to_numpy(zero_copy_only=False)
+    return Samples(grid=grid, **read)
+
+
+def _read_shard(path: Path, digest: str) -> pa.Table:
     if not path.is_file():
         raise InputError(f"{path}: is missing")
     if _file_digest(path) != digest:
         raise InputError(f"{path}: is damaged: its content is not what {_DESCRIPTION} says")
     try:
-        table = pq.read_table(path, schema=_SCHEMA)
+        return pq.read_table(path, schema=_SCHEMA)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path}: is damaged: {error}") from error
-    columns = {name: table.column(name).combine_chunks() for name in _SCHEMA.names}
-    read: dict[str, NDArray[Any]] = {"offsets": columns["cells"].offsets.to_numpy()}
-    for name, column in columns.items():
-        if name in ("cells", "repeats", *_BY_AGE):
-            values = column.flatten().to_numpy()
-            read[name] = values.reshape(-1, WINDOW_DAYS) if name in _BY_AGE else values
-        else:
-            read[name] = column.to_numpy(zero_copy_only=False)
-    return read
 
 
 def _file_digest(path: Path) -> str:

@@ -6,7 +6,7 @@ log of the softmax (a conditional logit; how common infections are on that day c
 stored without noise; every step adds new noise of a random size, so that one decoder serves all ε.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,21 +17,21 @@ import optax
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.networks.architecture import WINDOW
+from dnatrace.networks.architecture import AGE_GROUPS, WINDOW
 from dnatrace.networks.decoder import (
     LEAST_NOISE,
     MOST_NOISE,
     N_COMMON,
     N_INPUTS,
+    DecoderInputs,
     common_inputs,
     scaled_tallies,
     shapes,
 )
 from dnatrace.rng import Stream
-from dnatrace.seir import TestErrors
+from dnatrace.runs.progress import Track
 
 Floats = NDArray[np.float32]
-Track = Callable[[Iterable[int], int], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Settings:
 
     Attributes:
         steps: of the optimiser.
-        infected: cases a step.
+        infected: cases per step.
         others: people that each is told from.
         rate: the first learning rate; it falls to 0 as a cosine.
         weight_decay: of AdamW.
@@ -78,7 +78,7 @@ class Cases:
     Attributes:
         tallies: without noise, newest first, float32 [rows, 14].
         noisy: whether a tally gets noise (somebody was met in its window), bool [rows, 14].
-        personal: inputs by `decoder.personal_inputs`, float32 [rows, …].
+        personal: by `personal_inputs`, float32 [rows, …].
         worth: of finding the person, float32 [rows]; 0 for those who are not infected.
         rates: error rates of tests, float32 [days, 2], false positive first.
         first: of each day, its first row, int64 [days].
@@ -99,10 +99,21 @@ class Cases:
         return int(self.infected.sum())
 
 
+def personal_inputs(inputs: DecoderInputs) -> Floats:
+    """Return the inputs between tallies and common ones as dense rows: float32 [people, …].
+
+    The compiled kernel does not build these rows.
+    """
+    own, log_contacts, groups = inputs.personal()
+    age = groups[:, None] == np.arange(AGE_GROUPS)
+    columns = [own == 0, own > 0, log_contacts[:, None], age]
+    return np.concatenate(columns, axis=1).astype(np.float32)
+
+
 def join(parts: Sequence[Cases]) -> Cases:
-    """Return all cases of several runs."""
+    """Return all cases of several days or runs."""
     if not parts:
-        raise InputError("training needs at least one run")
+        raise InputError("training needs somebody infected")
     starts = np.cumsum([0, *(len(p.worth) for p in parts)])
     columns = ("tallies", "noisy", "personal", "worth", "rates", "infected", "others")
     joined = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
@@ -124,7 +135,7 @@ def train(cases: Cases, settings: Settings, *, track: Track | None = None) -> di
     if not len(cases):
         raise InputError("training needs somebody infected")
     rows = _Rows(cases)
-    scale = _scale(cases, settings)
+    scale = _scale(rows, settings)
     weights = _first_weights(settings)
     optimiser = _optimiser(settings)
     state = optimiser.init(weights)
@@ -161,9 +172,7 @@ class _Rows:
         draws = rng.standard_normal((*rows.shape, WINDOW), dtype=np.float32)
         tallies = c.tallies[rows] + np.where(c.noisy[rows], noise * draws, 0.0)
         tallies[..., settings.tallies :] = 0.0
-        common = np.stack(
-            [_common(n, rates) for n, rates in zip(noise.ravel(), c.rates[day], strict=True)]
-        )
+        common = common_inputs(noise.ravel(), c.rates[day])
         if settings.tallies == 0:
             common[:, 0] = 0.0
         common = np.broadcast_to(common[:, None, :], (*rows.shape, N_COMMON))
@@ -171,15 +180,9 @@ class _Rows:
         return np.concatenate(parts, axis=-1)
 
 
-def _common(noise: float, rates: Floats) -> Floats:
-    errors = TestErrors(false_positive_rate=float(rates[0]), false_negative_rate=float(rates[1]))
-    return common_inputs(noise, errors)
-
-
-def _scale(cases: Cases, settings: Settings) -> tuple[Floats, Floats]:
+def _scale(rows: _Rows, settings: Settings) -> tuple[Floats, Floats]:
     """Return mean and spread of every input, which training divides by."""
     rng = Stream(settings.seed, "decoder/scale").generator()
-    rows = _Rows(cases)
     seen = np.concatenate([rows.draw(rng, settings).reshape(-1, N_INPUTS) for _ in range(20)])
     mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), 0.05)
     mean[:WINDOW], spread[:WINDOW] = 0.0, 1.0

@@ -5,11 +5,9 @@ first runs are made under `dna` and later ones under the decoder of the round be
 Gordon and Bagnell 2011). Runs differ in ε, first infections, test errors, adherence and capacity.
 """
 
-import importlib.metadata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -17,25 +15,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace import policy
 from dnatrace._version import __version__
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.methods.base import Method
-from dnatrace.methods.catalogue import build_method
-from dnatrace.methods.tally import Acquaintance, tallies
+from dnatrace.methods.tally import ContactRate, Tally, tallies
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import Alarm, Decoder, PublicFacts, personal_inputs, write_decoder
+from dnatrace.networks.decoder import Alarm, Decoder, DecoderInputs, write_decoder
+from dnatrace.networks.inputs import newest_first_by_person
+from dnatrace.policy import isolation
 from dnatrace.rng import Stream
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.run import build_simulator, loop_rules, method_options
+from dnatrace.runs.progress import LabelledTrack, labelled
+from dnatrace.runs.provenance import libraries
+from dnatrace.runs.run import build_loop
 from dnatrace.seir import State, TestErrors
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 from dnatrace.sweeps.processes import deaf_to_interrupts, thread_settings, usable_cores
-from dnatrace.tracing import DayLog, trace
+from dnatrace.tracing import DayLog
 from dnatrace.training import decoder as decoder_training
-from dnatrace.training.decoder import Cases, Settings
-
-Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
+from dnatrace.training.decoder import Cases, Settings, personal_inputs
 
 ALARM = Alarm(low=0.02, high=0.1)
 FIRST_SEED = 8001
@@ -64,7 +62,7 @@ class Order:
     Attributes:
         out: the file to write.
         rounds: of runs and training.
-        runs: a round.
+        runs: per round.
         people: of every run.
         days: of every run.
         workers: processes for runs.
@@ -106,11 +104,11 @@ class Order:
         return " ".join([*parts, f"--seed {s.seed}"])
 
 
-def train_decoder(order: Order, *, track: Track | None = None) -> dict[str, Any]:
+def train_decoder(order: Order, *, track: LabelledTrack | None = None) -> dict[str, Any]:
     """Train a decoder, write it, and return a row about it.
 
     Guarantee: the same order gives the same bytes on one machine, whatever the workers.
-    Cost: rounds × runs closed-loop runs, and `settings.steps` steps a round.
+    Cost: rounds × runs closed-loop runs, and `settings.steps` steps per round.
     """
     parts: list[Cases] = []
     decoder: Decoder | None = None
@@ -119,7 +117,7 @@ def train_decoder(order: Order, *, track: Track | None = None) -> dict[str, Any]
         weights = decoder_training.train(
             decoder_training.join(parts),
             order.settings,
-            track=_named(track, f"round {number + 1}, steps"),
+            track=labelled(track, f"round {number + 1}, steps"),
         )
         decoder = Decoder(
             name=order.out.stem,
@@ -138,36 +136,31 @@ def train_decoder(order: Order, *, track: Track | None = None) -> dict[str, Any]
     }
 
 
-def _named(track: Track | None, name: str) -> decoder_training.Track | None:
-    return None if track is None else lambda steps, total: track(steps, total, name)
-
-
 def _collect(
-    order: Order, number: int, decoder: Decoder | None, track: Track | None
+    order: Order, number: int, decoder: Decoder | None, track: LabelledTrack | None
 ) -> list[Cases]:
     jobs = [(config, decoder) for config in order.configs(number)]
     # Fresh processes: forking one that has loaded JAX can hang.
     spawn = get_context("spawn")
     with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
         with deaf_to_interrupts(), thread_settings(1):  # processes start here
-            done: Iterable[Cases] = pool.map(_cases_of_job, jobs)
+            done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
         if track is not None:
             done = track(done, len(jobs), f"round {number + 1}, runs")
-        return list(done)
+        return [day for run in done for day in run]
 
 
-def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> Cases:
+def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> list[Cases]:
     config, decoder = job
-    options, name = method_options(config), config.method.name
-    if decoder is not None:
-        options, name = replace(options, decoder=decoder, release=None), "tally"
-    return cases_of(record(config, build_method(name, options)), seed=config.seed)
+    setup = config.method_setup()
+    made = config.method.build(setup) if decoder is None else Tally(setup=setup, decoder=decoder)
+    return cases_of(record(config, made), seed=config.seed)
 
 
 def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
     return {
         "dnatrace": __version__,
-        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
+        "libraries": libraries(*_LIBRARIES),
         "runs": {
             "count": rounds * order.runs,
             "people": order.people,
@@ -215,57 +208,55 @@ class Record:
 
 def record(config: RunConfig, method: Method) -> Record:
     """Run the closed loop and return what training needs of it; results must not be delayed."""
-    simulator, rules = build_simulator(config), loop_rules(config)
-    if rules.tests.order_delay or rules.tests.result_delay:
+    if config.tests.order_delay or config.tests.result_delay:
         raise InputError("decoders learn from runs without delays of tests")
-    acquaintance = Acquaintance.start(simulator.n_people)
+    loop = build_loop(config, method=method, with_messages=True)
+    rate = ContactRate.start(loop.simulator.n_people)
     rows: dict[str, list[NDArray[Any]]] = {
         name: [] for name in ("tallies", "met", "results", "mean_contacts", "seir", "free")
     }
-    logs = trace(simulator, method, rules, days=config.days, seed=config.seed, with_messages=True)
-    with closing(logs):
-        for log in logs:
-            acquaintance = acquaintance.after(log.facts.window[-1].counts, log.isolated)
-            for name, row in _of_day(log, acquaintance).items():
-                rows[name].append(row)
-    everyone = np.arange(simulator.n_people)
-    follows = np.full(everyone.size, rules.isolation.adherence)
-    if rules.isolation.adherence_unit is policy.AdherenceUnit.PERSON:
+    for log in loop.run(config.days):
+        rate = rate.after(log.public.counts[-1], log.isolated)
+        for name, row in _of_day(log, rate).items():
+            rows[name].append(row)
+    everyone, rules = np.arange(loop.simulator.n_people), config.isolation
+    follows = np.full(everyone.size, rules.adherence)
+    if rules.adherence_unit is isolation.AdherenceUnit.PERSON:
         stream = Stream(config.seed, "isolation/adherence")
-        follows = policy.follows(everyone, day=0, rules=rules.isolation, stream=stream)
+        follows = isolation.follows(everyone, day=0, rules=rules, stream=stream)
     return Record(
         **{name: np.stack(values) for name, values in rows.items()},
-        age_groups=simulator.age_groups.copy(),
+        age_groups=loop.simulator.age_groups.copy(),
         follows=follows.astype(np.float32),
-        test_errors=rules.tests.errors,
+        test_errors=config.tests.errors,
     )
 
 
-def _of_day(log: DayLog, acquaintance: Acquaintance) -> dict[str, NDArray[Any]]:
-    facts = log.facts
-    assert facts.messages is not None  # asked for
-    results = np.full(facts.window.n_people, -1, dtype=np.int8)
+def _of_day(log: DayLog, rate: ContactRate) -> dict[str, NDArray[Any]]:
+    messages = log.secret.messages
+    assert messages is not None  # asked for
+    results = np.full(log.public.n_people, -1, dtype=np.int8)
     results[log.tested] = log.results
     return {
-        "tallies": tallies(facts, facts.messages, ALARM).astype(np.float32),
-        "met": facts.window.counts.any(axis=0),
+        "tallies": tallies(log.secret.window, messages, ALARM).astype(np.float32),
+        "met": log.public.counts.any(axis=0),
         "results": results,
-        "mean_contacts": acquaintance.mean.astype(np.float32),
+        "mean_contacts": rate.mean.astype(np.float32),
         "seir": SEIR_OF_COURSE[log.states],
         "free": ~log.isolated & (log.states != CourseState.DEATH),
     }
 
 
-def cases_of(run: Record, *, seed: int) -> Cases:
+def cases_of(run: Record, *, seed: int) -> list[Cases]:
     """Return people to learn from: for every day, those whom a test on the next day would find.
 
     At most 40 infected people and 240 others, who may be infected, too, of those who can be tested
-    on the next day. Finding somebody is worth the square root of how many people they meet, and
-    nothing when they would not isolate.
+    on the next day; nothing of days on which nobody would be found. Finding somebody is worth the
+    square root of how many people they meet, and nothing when they would not isolate.
     """
     rng = Stream(seed, "decoder/cases").generator()
     days = [_day_cases(run, day, rng) for day in range(_FIRST_DAY, len(run.seir) - 1)]
-    return decoder_training.join([day for day in days if day is not None] or [_empty()])
+    return [day for day in days if day is not None]
 
 
 def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
@@ -281,7 +272,7 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
     others = rng.choice(candidates, _OTHERS, replace=False)
     people = np.concatenate([infected, others])
     past = slice(max(0, day - WINDOW + 1), day + 1)
-    facts = PublicFacts(
+    inputs = DecoderInputs(
         outcomes=run.results[past, people],
         mean_contacts=run.mean_contacts[day, people].astype(np.float64),
         age_groups=run.age_groups[people],
@@ -289,43 +280,12 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
     )
     errors = run.test_errors
     return Cases(
-        tallies=_newest_first(run.tallies[past, people]),
-        noisy=_newest_first(run.met[past, people]),
-        personal=personal_inputs(facts),
+        tallies=newest_first_by_person(run.tallies[past, people], 0),
+        noisy=newest_first_by_person(run.met[past, people], 0),
+        personal=personal_inputs(inputs),
         worth=np.concatenate([worth[infected], np.zeros(_OTHERS)]).astype(np.float32),
         rates=np.array([[errors.false_positive_rate, errors.false_negative_rate]], np.float32),
         first=np.zeros(1, dtype=np.int64),
         infected=np.array([infected.size]),
         others=np.array([_OTHERS]),
-    )
-
-
-def _newest_first(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return [people, 14] from [days, people]; days before the first are 0."""
-    out = np.zeros((rows.shape[1], WINDOW), dtype=rows.dtype)
-    out[:, : len(rows)] = rows[::-1].T
-    return out
-
-
-def _empty() -> Cases:
-    """Return the cases of a run in which nobody could be found."""
-    width = personal_inputs(
-        PublicFacts(
-            outcomes=np.empty((1, 0), dtype=np.int8),
-            mean_contacts=np.empty(0),
-            age_groups=None,
-            test_errors=TestErrors(),
-        )
-    ).shape[1]
-    nobody = np.empty((0, WINDOW), dtype=np.float32)
-    none = np.empty(0, dtype=np.int64)
-    return Cases(
-        tallies=nobody,
-        noisy=nobody.astype(np.bool_),
-        personal=np.empty((0, width), dtype=np.float32),
-        worth=np.empty(0, dtype=np.float32),
-        rates=np.empty((0, 2), dtype=np.float32),
-        first=none,
-        infected=none,
-        others=none,
     )

@@ -18,7 +18,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from dnatrace.networks.architecture import WINDOW, Architecture, Kind
-from dnatrace.networks.runtime import table_inputs
+from dnatrace.networks.table import table_inputs
 from dnatrace.rng import Stream
 
 Effective = Mapping[str, Array]
@@ -142,11 +142,11 @@ def embed(a: Architecture, w: Effective, messages: Array, ages: Array) -> Array:
     return maxmin(h)
 
 
-def finish(a: Architecture, w: Effective, mean: Array, facts: Array) -> Array:
-    """Return G from the mean of embedded messages [n, width] and public facts [n, facts]."""
+def finish(a: Architecture, w: Effective, mean: Array, public: Array) -> Array:
+    """Return G from the mean of embedded messages [n, width] and public inputs [n, inputs]."""
     if a.kind is Kind.PAPER:
         return _mlp(w, "g2", a.depth, mean)[:, 0]
-    h = jax.nn.relu(facts @ w["context.0.weight"].T + w["context.0.bias"])
+    h = jax.nn.relu(public @ w["context.0.weight"].T + w["context.0.bias"])
     h = jax.nn.relu(h @ w["context.1.weight"].T + w["context.1.bias"])
     heads = h @ w["head.weight"].T + w["head.bias"]
     k = a.pooled
@@ -157,7 +157,7 @@ def finish(a: Architecture, w: Effective, mean: Array, facts: Array) -> Array:
 
 
 def from_shares(
-    a: Architecture, w: Effective, grid: NDArray[np.float32], shares: Array, facts: Array
+    a: Architecture, w: Effective, grid: NDArray[np.float32], shares: Array, public: Array
 ) -> Array:
     """Return G from shares of messages by (age, level) [n, 14 × levels], by way of the table.
 
@@ -165,27 +165,7 @@ def from_shares(
     """
     messages, ages = table_inputs(grid)
     table = embed(a, w, jnp.asarray(messages, jnp.float32), jnp.asarray(ages))
-    return finish(a, w, shares @ table, facts)
-
-
-def one_by_one(
-    a: Architecture,
-    w: Effective,
-    messages: Array,
-    ages: Array,
-    owner: Array,
-    facts: Array,
-) -> Array:
-    """Return G message by message, ragged and without padding: the plain form of the network.
-
-    `owner` tells the row of `facts` each message belongs to, ascending.
-    """
-    n = facts.shape[0]
-    sums = jax.ops.segment_sum(
-        embed(a, w, messages, ages), owner, num_segments=n, indices_are_sorted=True
-    )
-    counts = jax.ops.segment_sum(jnp.ones_like(messages), owner, num_segments=n)
-    return finish(a, w, sums / jnp.maximum(counts, 1.0)[:, None], facts)
+    return finish(a, w, shares @ table, public)
 
 
 def _mlp(w: Effective, name: str, depth: int, h: Array) -> Array:

@@ -7,24 +7,33 @@ E. Days of one person resemble each other, so intervals resample people, not day
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.networks import _kernels
+from dnatrace.networks.architecture import Variant
 from dnatrace.networks.runtime import Model
-from dnatrace.networks.samples import Samples, fn_scores
+from dnatrace.privacy.gaussian import gaussian_sigma
 from dnatrace.rng import Stream
 from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.training import _kernels
+from dnatrace.training.samples import Samples
+from dnatrace.training.scores import fn_scores, network_scores
 
 # Romijnders et al., section "Results": 100,000 people of OpenABM-Covid19.
 PUBLISHED = {"fn": 0.770, "network": 0.803, "combined": 0.831}
 CONFIDENCE = 0.90
+EPSILON, DELTA = 1.0, 1e-3  # of the rows with noise
 RESAMPLINGS = 200
 GROUPS = ("everybody", "not isolated")
+_PREDICTIONS = {
+    Variant.COMBINED: "combined",
+    Variant.ALONE: "network",
+    Variant.PUBLIC: "public_only",
+}
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +53,9 @@ class Area:
     high: float
 
 
+NO_AREA = Area(value=float("nan"), low=float("nan"), high=float("nan"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One prediction in one group of people.
@@ -51,7 +63,7 @@ class Row:
     Attributes:
         group: one of `GROUPS`.
         prediction: `fn`, `network`, `combined` or `public_only`.
-        detail: what is special about it: "", "messages zeroed", "noise", "unclipped".
+        detail: what is special about it: "", "messages zeroed", "noise", "unclipped, unrounded".
         network: `paper` or `tight`; "" for FN.
         projection: `before` or `after`; "" for FN.
         gamma: messages are clipped to [0, gamma].
@@ -61,65 +73,54 @@ class Row:
         published: the paper's figure for that prediction, None when it has none.
     """
 
-    group: str
+    group: str = ""
     prediction: str
-    detail: str
-    network: str
-    projection: str
-    gamma: float
-    target: str
-    area: Area
-    gain: Area | None
-    published: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What scores are computed with.
-
-    Attributes:
-        parameters: of the statistical model.
-        test_errors: how often tests err.
-        noise_multiplier: standard deviation of the noise for a sensitivity of 1.
-        others_kept: share of the person-days not in state I that the samples hold.
-        resamplings: of people, for intervals.
-        seed: of noise and resampling.
-    """
-
-    parameters: SeirParameters
-    test_errors: TestErrors
-    noise_multiplier: float
-    others_kept: float = 1.0
-    resamplings: int = RESAMPLINGS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require_at_least("resamplings", self.resamplings, 2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Prediction:
-    prediction: str
-    scores: Floats
-    gamma: float
-    with_exposed: bool
     detail: str = ""
     network: str = ""
     projection: str = ""
+    gamma: float
+    target: str
+    area: Area = NO_AREA
+    gain: Area | None = None
+    published: float | None = None
+
+
+Prediction = tuple[Row, Floats]  # what is predicted, and the scores of all samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TestData:
+    """Samples to evaluate on.
+
+    Attributes:
+        samples: of the test split.
+        parameters: of the statistical model behind them.
+        test_errors: of its tests.
+        others_kept: share of the person-days not in state I that they hold.
+        description: one line that says where they come from.
+        digest: of the dataset; None when it was made for the occasion.
+        seeds: of the runs.
+    """
+
+    __test__ = False  # the name does not make it a test case
+
+    samples: Samples
+    parameters: SeirParameters
+    test_errors: TestErrors
+    others_kept: float
+    description: str
+    digest: str | None
+    seeds: tuple[int, ...]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether they are of a small run made for the occasion, not of a dataset."""
+        return self.digest is None
 
 
 def target_name(with_exposed: bool) -> str:
     """Return the name of what is predicted."""
     return "E or I" if with_exposed else "I"
-
-
-def area_under_curve(scores: Floats, positive: NDArray[np.bool_]) -> float:
-    """Return the exact AUC, ties by midrank; NaN without positives or without negatives.
-
-    Cost: one sort.
-    """
-    everyone, once = np.zeros(scores.size, dtype=np.int64), np.ones((1, 1), dtype=np.uint8)
-    return float(resampled_areas(scores, positive, everyone, once)[0])
 
 
 def resampled_areas(
@@ -153,7 +154,7 @@ def draw_people(samples: Samples, *, resamplings: int, seed: int) -> tuple[Any, 
     """Return the number of each sample's person, and how often each is drawn.
 
     The first row of the draws takes everybody once; the others draw as many people as there are,
-    with replacement. Cost: one byte a person and resampling.
+    with replacement. Cost: one byte per person and resampling.
     """
     keys = np.stack([samples.seed, samples.person.astype(np.int64)], axis=1)
     unique, person = np.unique(keys, axis=0, return_inverse=True)
@@ -166,133 +167,111 @@ def draw_people(samples: Samples, *, resamplings: int, seed: int) -> tuple[Any, 
     return person.ravel(), drawn
 
 
-def evaluate(samples: Samples, models: Sequence[Model], setting: Setting) -> list[Row]:
+def evaluate(
+    data: TestData, models: Sequence[Model], *, resamplings: int = RESAMPLINGS
+) -> list[Row]:
     """Return the table: every prediction, over everybody and over people not isolated.
 
     Each network counts as training left it and after projection. With messages zeroed and with
     noise, what is scored is what the network would be used for. Noise is that of the paper's
     Algorithm 1: sensitivity p1·γ·(1 + L/C), then clipped to [0, γ].
-    Cost: a sort and `resamplings` passes over the samples a row.
+    Cost: a sort and `resamplings` passes over the samples per row.
     """
+    require_at_least("resamplings", resamplings, 2)
+    samples = data.samples
     if not len(samples):
         raise InputError("there are no samples to evaluate on")
-    person, drawn = draw_people(samples, resamplings=setting.resamplings, seed=setting.seed)
-    weights = np.where(samples.infected, setting.others_kept, 1.0)
+    person, drawn = draw_people(samples, resamplings=resamplings, seed=0)
+    weights = np.where(samples.infected, data.others_kept, 1.0)
+    everybody = np.ones(len(samples), dtype=np.bool_)
     rows = []
-    for group in GROUPS:
-        chosen = np.ones(len(samples), dtype=np.bool_) if group == GROUPS[0] else ~samples.isolated
-        baseline: dict[tuple[float, bool], Floats] = {}
-        for p in _predictions(samples, models, setting):
-            truth = samples.exposed_or_infected if p.with_exposed else samples.infected
+    for group, chosen in zip(GROUPS, (everybody, ~samples.isolated), strict=True):
+        baseline: dict[tuple[float, str], Floats] = {}
+        for row, scores in _predictions(data, models):
+            with_exposed = row.target == target_name(True)
+            truth = samples.exposed_or_infected if with_exposed else samples.infected
             areas = resampled_areas(
-                p.scores[chosen],
+                scores[chosen],
                 truth[chosen],
                 person[chosen],
                 drawn,
-                weights[chosen] if p.with_exposed else None,
+                weights[chosen] if with_exposed else None,
             )
-            same = (p.gamma, p.with_exposed)
-            if p.prediction == "fn" and not p.detail:
+            same = (row.gamma, row.target)
+            if row.prediction == "fn" and not row.detail:
                 baseline[same] = areas
-            gain = areas - baseline[same] if same in baseline and p.network else None
-            rows.append(_row(group, p, areas, gain))
+            gain = _area(areas - baseline[same]) if same in baseline and row.network else None
+            rows.append(replace(row, group=group, area=_area(areas), gain=gain))
     return rows
-
-
-def _row(group: str, p: _Prediction, areas: Floats, gain: Floats | None) -> Row:
-    shown = not p.detail and not p.with_exposed and p.projection != "before"
-    return Row(
-        group=group,
-        prediction=p.prediction,
-        detail=p.detail,
-        network=p.network,
-        projection=p.projection,
-        gamma=p.gamma,
-        target=target_name(p.with_exposed),
-        area=_area(areas),
-        gain=None if gain is None else _area(gain),
-        published=PUBLISHED.get(p.prediction) if shown else None,
-    )
 
 
 def _area(areas: Floats) -> Area:
     tail = (1.0 - CONFIDENCE) / 2.0
     resampled = areas[1:][~np.isnan(areas[1:])]
     if np.isnan(areas[0]) or not resampled.size:
-        return Area(value=float("nan"), low=float("nan"), high=float("nan"))
+        return NO_AREA
     low, high = np.quantile(resampled, [tail, 1.0 - tail])
     return Area(value=float(areas[0]), low=float(low), high=float(high))
 
 
-def _predictions(
-    samples: Samples, models: Sequence[Model], setting: Setting
-) -> Iterator[_Prediction]:
+def _predictions(data: TestData, models: Sequence[Model]) -> Iterator[Prediction]:
     """Yield FN for every γ and target, and then the networks."""
     if any(not model.with_exposed for model in models):
-        yield _Prediction(
-            prediction="fn",
-            scores=samples.fn.astype(np.float64),
-            gamma=1.0,
-            with_exposed=False,
-            detail="unclipped, unrounded",
+        unclipped = Row(
+            prediction="fn", gamma=1.0, target=target_name(False), detail="unclipped, unrounded"
         )
+        yield unclipped, data.samples.fn.astype(np.float64)
     for gamma, with_exposed in dict.fromkeys((m.gamma, m.with_exposed) for m in models):
-        yield from _fn_predictions(samples, gamma, with_exposed, setting)
+        yield from _fn_predictions(data, gamma, with_exposed)
     for model in models:
-        yield from _model_predictions(samples, model, setting)
+        yield from _model_predictions(data, model)
 
 
-def _fn_predictions(
-    samples: Samples, gamma: float, with_exposed: bool, setting: Setting
-) -> Iterator[_Prediction]:
-    about: dict[str, Any] = {"prediction": "fn", "gamma": gamma, "with_exposed": with_exposed}
-    scores = _fn(samples, gamma, with_exposed, setting)
-    yield _Prediction(scores=scores, **about)
-    zeroed = _fn(samples, gamma, with_exposed, setting, zeroed=True)
-    yield _Prediction(scores=zeroed, detail="messages zeroed", **about)
-    reach = np.full(len(samples), setting.parameters.p1 * gamma)
-    noisy = _released(samples, scores, reach, gamma, setting)
-    yield _Prediction(scores=noisy, detail="noise", **about)
+def _published(prediction: str, with_exposed: bool) -> float | None:
+    return None if with_exposed else PUBLISHED.get(prediction)
 
 
-def _model_predictions(samples: Samples, model: Model, setting: Setting) -> Iterator[_Prediction]:
-    variant = str(model.architecture.variant)
-    about: dict[str, Any] = {
-        "prediction": {"alone": "network", "public": "public_only"}.get(variant, variant),
-        "gamma": model.gamma,
-        "with_exposed": model.with_exposed,
-        "network": str(model.architecture.kind),
-    }
-    for projection, network in (("before", model.before_projection()), ("after", model)):
-        scores = _scores(samples, network, variant, setting)
-        yield _Prediction(scores=scores, projection=projection, **about)
-    if variant == "public":
-        return
-    about |= {"projection": "after"}
-    zeroed = _scores(samples, model, variant, setting, zeroed=True)
-    yield _Prediction(scores=zeroed, detail="messages zeroed", **about)
-    if variant == "combined":
-        reach = network_reach(samples, model, setting.parameters.p1)
-        noisy = _released(samples, scores, reach, model.gamma, setting)
-        yield _Prediction(scores=noisy, detail="noise", **about)
+def _fn_predictions(data: TestData, gamma: float, with_exposed: bool) -> Iterator[Prediction]:
+    row = Row(prediction="fn", gamma=gamma, target=target_name(with_exposed))
+    scores = _belief(data, gamma, with_exposed)
+    yield replace(row, published=_published("fn", with_exposed)), scores
+    zeroed = _belief(data, gamma, with_exposed, zeroed=True)
+    yield replace(row, detail="messages zeroed"), zeroed
+    reach = np.full(len(data.samples), data.parameters.p1 * gamma)
+    yield replace(row, detail="noise"), _released(data.samples, scores, reach, gamma)
 
 
-def _scores(
-    samples: Samples, model: Model, variant: str, setting: Setting, *, zeroed: bool = False
-) -> Floats:
+def _model_predictions(data: TestData, model: Model) -> Iterator[Prediction]:
+    variant = model.architecture.variant
+    row = Row(
+        prediction=_PREDICTIONS[variant],
+        gamma=model.gamma,
+        target=target_name(model.with_exposed),
+        network=str(model.architecture.kind),
+        projection="after",
+    )
+    yield replace(row, projection="before"), _scores(data, model.before_projection())
+    scores = _scores(data, model)
+    yield replace(row, published=_published(row.prediction, model.with_exposed)), scores
+    if variant is not Variant.PUBLIC:
+        yield replace(row, detail="messages zeroed"), _scores(data, model, zeroed=True)
+    if variant is Variant.COMBINED:
+        reach = network_reach(data.samples, model, data.parameters.p1)
+        yield replace(row, detail="noise"), _released(data.samples, scores, reach, model.gamma)
+
+
+def _scores(data: TestData, model: Model, *, zeroed: bool = False) -> Floats:
     """Return what a network is used for: F + p1·G if it augments F, else G."""
-    scores = model.evaluate(samples, zeroed=zeroed)
-    if variant != "combined":
+    scores = network_scores(model, data.samples, zeroed=zeroed)
+    if model.architecture.variant is not Variant.COMBINED:
         return scores
-    belief = _fn(samples, model.gamma, model.with_exposed, setting, zeroed=zeroed)
-    return belief + setting.parameters.p1 * scores
+    belief = _belief(data, model.gamma, model.with_exposed, zeroed=zeroed)
+    return belief + data.parameters.p1 * scores
 
 
-def _fn(
-    samples: Samples, gamma: float, with_exposed: bool, setting: Setting, *, zeroed: bool = False
-) -> Floats:
+def _belief(data: TestData, gamma: float, with_exposed: bool, *, zeroed: bool = False) -> Floats:
     return fn_scores(
-        samples, gamma, setting.parameters, setting.test_errors, with_exposed, zeroed=zeroed
+        data.samples, gamma, data.parameters, data.test_errors, with_exposed, zeroed=zeroed
     )
 
 
@@ -306,14 +285,12 @@ def network_reach(samples: Samples, model: Model, p1: float) -> Floats:
     return p1 * model.gamma * (1.0 + share)
 
 
-def _released(
-    samples: Samples, scores: Floats, reach: Floats, gamma: float, setting: Setting
-) -> Floats:
-    """Return noisy scores, clipped to [0, γ]; one draw a person-day, the same for all rows."""
+def _released(samples: Samples, scores: Floats, reach: Floats, gamma: float) -> Floats:
+    """Return noisy scores, clipped to [0, γ]; one draw per person-day, the same for all rows."""
     draws = np.empty(len(samples))
     for seed in np.unique(samples.seed):
         for day in np.unique(samples.day[samples.seed == seed]):
             here = np.flatnonzero((samples.seed == seed) & (samples.day == day))
-            stream = Stream(setting.seed, f"evaluate/noise/{seed}")
-            draws[here] = stream.normal(samples.person[here], int(day))
-    return np.clip(scores + setting.noise_multiplier * reach * draws, 0.0, gamma)
+            draws[here] = Stream(0, f"evaluate/noise/{seed}").normal(samples.person[here], int(day))
+    multiplier = gaussian_sigma(epsilon=EPSILON, delta=DELTA, sensitivity=1.0)
+    return np.clip(scores + multiplier * reach * draws, 0.0, gamma)

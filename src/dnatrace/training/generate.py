@@ -6,7 +6,6 @@ collects the samples. Runs are deterministic, so the two see the same epidemic.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,30 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace import policy
 from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
-from dnatrace.methods.base import DayFacts
-from dnatrace.methods.catalogue import build_method
+from dnatrace.inference.exposures import exposures_of
+from dnatrace.networks.architecture import WINDOW
+from dnatrace.policy import app
 from dnatrace.rng import Stream
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.run import build_simulator, loop_rules, method_options, provenance
+from dnatrace.runs.progress import Track
+from dnatrace.runs.provenance import provenance
+from dnatrace.runs.run import build_loop
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
-from dnatrace.tracing import DayLog, trace
-from dnatrace.training.dataset import (
-    SPLITS,
-    WINDOW_DAYS,
-    DatasetInfo,
-    DatasetWriter,
-    Samples,
-    check_new,
-    collect,
-    concatenate,
-    message_levels,
-)
-
-Track = Callable[[Iterable[Any], int], Iterable[Any]]
+from dnatrace.tracing import DayLog
+from dnatrace.training.dataset import SPLITS, DatasetInfo, DatasetWriter
+from dnatrace.training.samples import Samples, collect, concatenate, cubic_grid
 
 DEFAULT_PEOPLE, DEFAULT_DAYS = 100_000, 100  # the paper's
 DEFAULT_POLICY = "dpfn-s"
@@ -65,8 +55,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         _check_seeds(self.seeds)
-        if self.config.seir.window != WINDOW_DAYS:
-            raise InputError(f"seir.window: training data needs {WINDOW_DAYS} days")
+        if self.config.seir.window != WINDOW:
+            raise InputError(f"seir.window: training data needs {WINDOW} days")
         if self.config.privacy.noise != "fast":
             raise InputError("privacy.noise: training data needs noise that can be repeated: fast")
         if self.config.days > _MOST_DAYS:
@@ -102,22 +92,20 @@ def plan_dataset(
 def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> DatasetInfo:
     """Run every seed of every split and write its samples; nothing else is kept.
 
-    One sample a person and day, of the living with the app: all in state I, and as many others,
+    One sample per person and day, of the living with the app: all in state I, and as many others,
     drawn uniformly from all days of the split (fewer when there are not so many).
-    Cost: two closed-loop runs a seed, and 8 bytes a person-day of a split at once.
+    Cost: two closed-loop runs per seed, and 8 bytes per person-day of a split at once.
 
     Args:
         plan: what to generate.
         directory: new or empty.
         track: wraps the days of both passes, for instance with a progress bar.
     """
-    check_new(directory)
-    rules = loop_rules(plan.config)
-    writer = DatasetWriter.create(
-        directory,
-        grid=message_levels(),
-        parameters=rules.parameters,
-        test_errors=rules.tests.errors,
+    writer = DatasetWriter(
+        directory=directory,
+        grid=cubic_grid(),
+        parameters=plan.config.seir.parameters,
+        test_errors=plan.config.tests.errors,
     )
     chosen: dict[str, dict[str, Any]] = {}
     steps = _steps(plan, writer, chosen)
@@ -133,36 +121,36 @@ def collect_split(plan: Plan, split: str, *, track: Track | None = None) -> tupl
     The same samples that `generate` writes; for small plans.
     """
     parts: list[Samples] = []
-    tally = _Tally()
-    steps = _split_steps(plan, split, tally, message_levels(), parts.append)
+    counts = _Counts()
+    steps = _split_steps(plan, split, counts, cubic_grid(), parts.append)
     for _ in track(steps, 2 * plan.config.days * len(plan.seeds[split])) if track else steps:
         pass
     samples = concatenate(parts)
-    others = tally.person_days - tally.positives
-    kept = (len(samples) - tally.positives) / others if others else 1.0
+    others = counts.person_days - counts.positives
+    kept = (len(samples) - counts.positives) / others if others else 1.0
     return samples, kept
 
 
 def _steps(plan: Plan, writer: DatasetWriter, chosen: dict[str, dict[str, Any]]) -> Iterator[None]:
     """Do the work, and yield after every day of every pass."""
     for split in SPLITS:
-        tally = _Tally()
-        yield from _split_steps(plan, split, tally, writer.grid, partial(writer.add, split))
-        chosen[split] = tally.summary() | {"seeds": list(plan.seeds[split])}
+        counts = _Counts()
+        yield from _split_steps(plan, split, counts, writer.grid, partial(writer.add, split))
+        chosen[split] = counts.summary() | {"seeds": list(plan.seeds[split])}
 
 
 def _split_steps(
     plan: Plan,
     split: str,
-    tally: "_Tally",
+    counts: "_Counts",
     grid: NDArray[np.float32],
     add: Callable[[Samples], None],
 ) -> Iterator[None]:
     for seed in plan.seeds[split]:
         for day in days_of(plan.of_seed(seed), with_messages=False):
-            tally.count(day)
+            counts.count(day)
             yield
-    threshold = tally.threshold()
+    threshold = counts.threshold()
     for seed in plan.seeds[split]:
         for day in days_of(plan.of_seed(seed), with_messages=True):
             add(samples_of(day, threshold, grid))
@@ -192,27 +180,18 @@ class RunDay:
 
 def days_of(config: RunConfig, *, with_messages: bool) -> Iterator[RunDay]:
     """Run the closed loop of a configuration and yield its days."""
-    simulator, rules = build_simulator(config), loop_rules(config)
-    method = build_method(config.method.name, method_options(config))
-    has_app = policy.adopters(
-        np.array(rules.adoption), simulator.age_groups, Stream(config.seed, "app")
+    loop = build_loop(config, with_messages=with_messages)
+    has_app = app.adopters(
+        np.array(loop.adoption), loop.simulator.age_groups, Stream(config.seed, "app")
     )
-    logs = trace(
-        simulator, method, rules, days=config.days, seed=config.seed, with_messages=with_messages
-    )
-    with closing(logs):
-        for log in logs:
-            counts = has_app & (log.states != CourseState.DEATH)
-            infected = counts & (SEIR_OF_COURSE[log.states] == State.I)
-            yield RunDay(
-                seed=config.seed,
-                log=log,
-                infected=infected,
-                others=np.flatnonzero(counts & ~infected),
-            )
+    for log in loop.run(config.days):
+        counts = has_app & (log.states != CourseState.DEATH)
+        infected = counts & (SEIR_OF_COURSE[log.states] == State.I)
+        others = np.flatnonzero(counts & ~infected)
+        yield RunDay(seed=config.seed, log=log, infected=infected, others=others)
 
 
-class _Tally:
+class _Counts:
     """Counts of a split, and the uniforms of everybody not infected."""
 
     def __init__(self) -> None:
@@ -245,32 +224,26 @@ def samples_of(day: RunDay, threshold: float, grid: NDArray[np.float32]) -> Samp
     """Return the samples of a day: all in state I, and others with a uniform up to a threshold."""
     kept = day.infected.copy()
     kept[day.others[day.uniforms() <= threshold]] = True
-    facts, log = day.log.facts, day.log
-    assert facts.messages is not None  # asked for
-    assert facts.age_groups is not None
+    log, public, secret = day.log, day.log.public, day.log.secret
+    assert secret.messages is not None  # asked for
+    assert public.age_groups is not None
+    exposures = exposures_of(secret.window, secret.messages, p1=public.parameters.p1)
+    beliefs = fn.last_day_beliefs(
+        exposures, public.outcomes, parameters=public.parameters, test_errors=public.test_errors
+    )
     return collect(
         np.flatnonzero(kept),
         grid=grid,
-        contacts=tuple(facts.window),
-        messages=facts.messages,
-        outcomes=facts.outcomes,
-        age_groups=facts.age_groups,
+        contacts=tuple(secret.window),
+        messages=secret.messages,
+        outcomes=public.outcomes,
+        age_groups=public.age_groups,
         isolated=log.isolated,
         states=log.states,
-        fn=_belief(facts),
+        fn=beliefs[:, State.I],  # messages neither clipped nor rounded
         day=log.day,
         seed=day.seed,
     )
-
-
-def _belief(facts: DayFacts) -> NDArray[np.float64]:
-    """Return P(I) of everybody after one more update, messages neither clipped nor rounded."""
-    assert facts.messages is not None
-    heard = fn.exposures(facts.window, facts.messages, p1=facts.parameters.p1)
-    beliefs = fn.last_day_beliefs(
-        heard, facts.outcomes, parameters=facts.parameters, test_errors=facts.test_errors
-    )
-    return beliefs[:, State.I]
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

@@ -3,11 +3,11 @@
 Every step evaluates the part before the mean once on the table of (age, level) and multiplies it by
 the batch's shares of messages. One seed gives one result, bit by bit on one machine: batches come
 from a keyed stream, and XLA runs its matrix products on one thread each, in a fixed order. A run
-that was killed goes on from its last epoch and ends with the same bits.
+that was killed resumes from its last epoch and ends with the same bits.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,17 +27,16 @@ import optax
 from jax import Array
 
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.networks import _runtime_kernels as kernels
 from dnatrace.networks.architecture import WINDOW, Architecture, Kind, Variant, levels_up_to
-from dnatrace.networks.runtime import columns_of, public_facts
-from dnatrace.networks.samples import Samples, fn_scores
 from dnatrace.rng import Stream
+from dnatrace.runs.metrics import area_under_roc
+from dnatrace.runs.progress import Track
 from dnatrace.seir import SeirParameters, State, TestErrors
 from dnatrace.training import deepset
 from dnatrace.training.checkpoint import Progress, read_checkpoint, run_key, write_checkpoint
-from dnatrace.training.evaluation import area_under_curve
+from dnatrace.training.samples import Samples
+from dnatrace.training.scores import columns_of, fn_scores, message_shares, public_inputs
 
-Track = Callable[[Iterable[int], int], Iterable[int]]
 Floats = NDArray[np.float32]
 
 _FIRST_OFFSET = 3.0  # of log odds: one of twenty kept
@@ -50,11 +49,11 @@ class Settings:
 
     Attributes:
         epochs: passes over the samples.
-        batch: samples a step; not stated in the paper.
+        batch: samples per step; not stated in the paper.
         rate: learning rate at the start.
         last_rate: at the end of the cosine.
         weight_decay: factor of the weights in their gradient.
-        power_iterations: a step, for the spectral norms of `paper`.
+        power_iterations: per step, for the spectral norms of `paper`.
         seed: of the first weights and of the order of samples.
     """
 
@@ -83,7 +82,7 @@ class Task:
         samples: where the messages are.
         column: row of the table for every cell.
         n_columns: rows of the table.
-        facts: public facts, float32 [n, facts]; no columns for `paper`.
+        public: public inputs, float32 [n, inputs]; no columns for `paper`.
         belief: F, float32 [n]; zeros when the network is alone.
         target: 1 or 0, float32 [n].
         weight: of each sample in the loss, float32 [n].
@@ -92,7 +91,7 @@ class Task:
     samples: Samples
     column: NDArray[np.int64]
     n_columns: int
-    facts: Floats
+    public: Floats
     belief: Floats
     target: Floats
     weight: Floats
@@ -121,34 +120,16 @@ def prepare(
     weight = np.ones(len(samples), dtype=np.float32)
     if a.with_exposed:
         weight[samples.seir == State.E] = 1.0 / others_kept
-    no_facts = np.zeros((len(samples), 0), dtype=np.float32)
-    facts = no_facts
-    if a.kind is Kind.TIGHT:
-        facts = public_facts(samples.outcomes, samples.contacts, samples.age_group)
+    tight = a.kind is Kind.TIGHT
     return Task(
         samples=samples,
         column=columns_of(samples.grid, a),
         n_columns=WINDOW * levels_up_to(samples.grid, a.gamma),
-        facts=facts,
+        public=public_inputs(samples) if tight else np.zeros((len(samples), 0), np.float32),
         belief=belief,
         target=target.astype(np.float32),
         weight=weight,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Trained:
-    """What training gave.
-
-    Attributes:
-        weights: effective weights of the epoch with the highest validation AUC, not projected.
-        epoch: which one that was, from 1.
-        curve: one row an epoch: epoch, rate, loss, validation_auc.
-    """
-
-    weights: dict[str, Floats]
-    epoch: int
-    curve: list[dict[str, float]]
 
 
 class _State(NamedTuple):
@@ -168,12 +149,12 @@ def train(
     settings: Settings,
     checkpoint: Path | None = None,
     track: Track | None = None,
-) -> Trained:
-    """Train a network.
+) -> Progress:
+    """Train a network; `best` are its effective weights, not projected.
 
     Guarantee: the same arguments give the same bits on one machine, also when the run was killed
-    and goes on from `checkpoint`. A checkpoint of another run is refused.
-    Cost: an epoch is one product of batch shares and table a step; docs/network.md has figures.
+    and resumes from `checkpoint`. A checkpoint of another run is refused.
+    Cost: an epoch is one product of batch shares and table per step; docs/network.md has figures.
 
     Args:
         architecture: what to train.
@@ -207,56 +188,54 @@ def train(
             progress.best, progress.best_epoch = weights, epoch + 1
         if checkpoint is not None:
             write_checkpoint(checkpoint, key, progress)
-    return Trained(weights=progress.best, epoch=progress.best_epoch, curve=progress.curve)
+    return progress
 
 
 def predict(architecture: Architecture, weights: Any, task: Task, *, p1: float) -> Floats:
     """Return F + p1·G, or G of a network alone, by JAX: float32 [n]."""
     forward = _make_forward(architecture, _levels(architecture, task))
     scores = []
-    for batch in _batches(task, np.arange(len(task.samples)), 4096):
-        g = np.asarray(forward(weights, batch.shares, batch.facts))
-        scores.append(_prediction(architecture, g, batch.belief, p1)[: batch.n])
+    for batch, n in _batches(task, np.arange(len(task.samples)), 4096):
+        g = np.asarray(forward(weights, batch.shares, batch.public))
+        scores.append(_prediction(architecture, g, batch.belief, p1)[:n])
     return np.concatenate(scores) if scores else np.zeros(0, dtype=np.float32)
 
 
 def _validation_auc(scores: Floats, validation: Task) -> float:
     """Return the AUC after an epoch; 0.5 with one kind only, so that some epoch is the best."""
-    area = area_under_curve(scores.astype(np.float64), validation.target > 0.5)
-    return 0.5 if np.isnan(area) else area
+    if np.isnan(scores).any():
+        raise InputError("a score is not a number")
+    area = area_under_roc(scores, validation.target > 0.5)
+    return 0.5 if area is None else area
 
 
 class _Batch(NamedTuple):
     shares: Array
-    facts: Array
+    public: Array
     belief: Floats
     target: Array
     weight: Array
-    n: int
 
 
-def _batches(task: Task, order: NDArray[np.int64], size: int) -> Iterator[_Batch]:
-    """Yield batches of one size; the last is filled up with samples of weight 0."""
-    samples = task.samples
+def _batches(task: Task, order: NDArray[np.int64], size: int) -> Iterator[tuple[_Batch, int]]:
+    """Yield batches of one size; the last is filled up with samples of weight 0.
+
+    With each comes how many of its samples are not filling.
+    """
     for start in range(0, order.size, size):
         index = order[start : start + size]
-        n = index.size
-        padded = np.concatenate([index, np.full(size - n, -1)]) if n < size else index
-        # A new array each time: JAX may go on reading the last one.
-        shares = np.empty((size, task.n_columns), dtype=np.float32)
-        kernels.fill_shares(
-            samples.offsets, samples.cells, samples.repeats, task.column, padded, shares
-        )
-        some = np.where(padded < 0, 0, padded)
+        padded = np.concatenate([index, np.full(size - index.size, -1)])
+        some = np.maximum(padded, 0)
         weight = np.where(padded < 0, np.float32(0.0), task.weight[some])
-        yield _Batch(
+        shares = message_shares(task.samples, task.column, padded, task.n_columns)
+        batch = _Batch(
             shares=jnp.asarray(shares),
-            facts=jnp.asarray(task.facts[some]),
+            public=jnp.asarray(task.public[some]),
             belief=task.belief[some],
             target=jnp.asarray(task.target[some]),
             weight=jnp.asarray(weight),
-            n=n,
         )
+        yield batch, index.size
 
 
 def _epoch(
@@ -265,10 +244,8 @@ def _epoch(
     rng = Stream(settings.seed, "training/order").generator(day=epoch)
     order = rng.permutation(len(task.samples))
     losses = []
-    for batch in _batches(task, order, settings.batch):
-        state, loss = step(
-            state, batch.shares, batch.facts, batch.belief, batch.target, batch.weight
-        )
+    for batch, _ in _batches(task, order, settings.batch):
+        state, loss = step(state, *batch)
         losses.append(loss)
     return state, float(np.mean([float(x) for x in losses]))
 
@@ -298,12 +275,12 @@ def _levels(architecture: Architecture, task: Task) -> tuple[float, ...]:
     return tuple(grid[: levels_up_to(grid, architecture.gamma)].tolist())
 
 
-@lru_cache(maxsize=4)  # compiled once a network, not once an epoch
+@lru_cache(maxsize=4)  # compiled once per network, not per epoch
 def _make_forward(architecture: Architecture, levels: tuple[float, ...]) -> Any:
     kept = np.array(levels, dtype=np.float32)
     return jax.jit(
-        lambda weights, shares, facts: deepset.from_shares(
-            architecture, weights, kept, shares, facts
+        lambda weights, shares, public: deepset.from_shares(
+            architecture, weights, kept, shares, public
         )
     )
 
@@ -316,10 +293,10 @@ def _make_step(
     optimiser = _optimiser(settings, steps)
 
     def loss_of(parameters: Any, power: Any, batch: Any) -> Any:
-        shares, facts, belief, target, weight = batch
+        shares, public, belief, target, weight = batch
         network, offset = parameters
         weights, power = network.effective(power, iterations=settings.power_iterations)
-        g = deepset.from_shares(architecture, weights, kept, shares, facts)
+        g = deepset.from_shares(architecture, weights, kept, shares, public)
         score = _prediction(architecture, g, belief, p1)
         errors = _loss(architecture, score, offset, target) * weight
         return errors.sum() / weight.sum(), power
@@ -361,10 +338,10 @@ def _weights(state: _State, settings: Settings) -> dict[str, Floats]:
 def _key(
     architecture: Architecture, settings: Settings, p1: float, task: Task, validation: Task
 ) -> str:
-    """Return a digest of everything that decides how training goes on."""
+    """Return a digest of everything that decides how training continues."""
     arrays: list[NDArray[Any]] = []
     for part in (task, validation):
         held = part.samples
         arrays += [held.cells, held.repeats, held.offsets, held.grid]
-        arrays += [part.facts, part.belief, part.target, part.weight]
+        arrays += [part.public, part.belief, part.target, part.weight]
     return run_key([architecture.as_dict(), asdict(settings), p1, jax.__version__], arrays)

@@ -1,28 +1,28 @@
 """From a dataset to model files: recipes, training, projection, certificate, curve."""
 
 import csv
-import importlib.metadata
-from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.files import replacing
 from dnatrace.networks.architecture import Architecture, Kind, Variant, levels_up_to
-from dnatrace.networks.certificate import project
-from dnatrace.networks.model_file import SUFFIX, write_model
+from dnatrace.networks.model_file import SUFFIX
+from dnatrace.networks.runtime import Model, write_model
 from dnatrace.rng import Stream
 from dnatrace.runs import figures
+from dnatrace.runs.progress import LabelledTrack, labelled
+from dnatrace.runs.provenance import libraries
 from dnatrace.training import network as training
-from dnatrace.training.dataset import DatasetInfo, Samples, read_info, read_samples
-
-Track = Callable[[Iterable[int], int, str], Iterable[int]]
+from dnatrace.training.checkpoint import Progress
+from dnatrace.training.dataset import DatasetInfo, read_info, read_samples
+from dnatrace.training.projection import project
+from dnatrace.training.samples import Samples
 
 _LIBRARIES = ("numpy", "jax", "jaxlib", "equinox", "optax")
 
@@ -36,7 +36,7 @@ class Recipe:
         gamma: messages are clipped to [0, gamma].
         with_exposed: whether it predicts E or I and augments P(E) + P(I), rather than I and P(I).
         width: of the layers that see messages.
-        batch: samples a step.
+        batch: samples per step.
     """
 
     kind: Kind
@@ -44,6 +44,20 @@ class Recipe:
     with_exposed: bool
     width: int
     batch: int
+
+    def architecture(
+        self, variant: Variant, *, p1: float, gamma: float | None = None
+    ) -> Architecture:
+        """Return the network of a variant, with another γ when one is given."""
+        return Architecture(
+            kind=self.kind,
+            variant=variant,
+            gamma=self.gamma if gamma is None else gamma,
+            with_exposed=self.with_exposed,
+            width=self.width,
+            # The offset of a network that F is added to is multiplied by p1 afterwards.
+            public_scale=1.0 / p1 if variant is Variant.COMBINED else 1.0,
+        )
 
 
 RECIPES = {
@@ -101,17 +115,18 @@ class Order:
         return " ".join([*parts, f"--seed {self.seed}"])
 
 
-def train_models(order: Order, *, track: Track | None = None) -> list[dict[str, Any]]:
+def train_models(order: Order, *, track: LabelledTrack | None = None) -> list[dict[str, Any]]:
     """Train the variants of a network, write model files and curves (CSV, SVG), return a row each.
 
-    A run that was killed goes on from its last epoch when it is started again.
+    A run that was killed resumes from its last epoch when it is started again.
     """
-    if not order.out.is_dir():
-        order.out.mkdir(parents=True)
-    info = read_info(order.dataset)
-    samples = _chosen(read_samples(order.dataset, "train"), order)
-    validation = read_samples(order.dataset, "validation")
-    return [_train_one(order, v, info, samples, validation, track) for v in order.variants]
+    order.out.mkdir(parents=True, exist_ok=True)
+    data = _Data(
+        info=read_info(order.dataset),
+        train=_chosen(read_samples(order.dataset, "train"), order),
+        validation=read_samples(order.dataset, "validation"),
+    )
+    return [_train_one(order, variant, data, track) for variant in order.variants]
 
 
 def _chosen(samples: Samples, order: Order) -> Samples:
@@ -121,86 +136,78 @@ def _chosen(samples: Samples, order: Order) -> Samples:
     return samples.take(np.sort(rng.permutation(len(samples))[: order.samples]))
 
 
-def _train_one(
-    order: Order,
-    variant: Variant,
-    info: DatasetInfo,
-    samples: Samples,
-    validation: Samples,
-    track: Track | None,
-) -> dict[str, Any]:
-    recipe, p1 = order.recipe, info.parameters.p1
-    architecture = Architecture(
-        kind=recipe.kind,
-        variant=variant,
-        gamma=recipe.gamma if order.gamma is None else order.gamma,
-        with_exposed=recipe.with_exposed,
-        width=recipe.width,
-        # The offset of a network that F is added to is multiplied by p1 afterwards.
-        public_scale=1.0 / p1 if variant is Variant.COMBINED else 1.0,
-    )
-    settings = training.Settings(epochs=order.epochs, batch=recipe.batch, seed=order.seed)
-    train, check = (
-        training.prepare(
-            part,
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Data:
+    """What a network learns from, and what it is watched on."""
+
+    info: DatasetInfo
+    train: Samples
+    validation: Samples
+
+    def task(self, split: str, architecture: Architecture) -> training.Task:
+        return training.prepare(
+            getattr(self, split),
             architecture,
-            parameters=info.parameters,
-            test_errors=info.test_errors,
-            others_kept=info.others_kept(split),
+            parameters=self.info.parameters,
+            test_errors=self.info.test_errors,
+            others_kept=self.info.others_kept(split),
         )
-        for part, split in ((samples, "train"), (validation, "validation"))
-    )
-    name = order.name(variant)
+
+
+def _train_one(
+    order: Order, variant: Variant, data: _Data, track: LabelledTrack | None
+) -> dict[str, Any]:
+    name, p1 = order.name(variant), data.info.parameters.p1
+    architecture = order.recipe.architecture(variant, p1=p1, gamma=order.gamma)
+    settings = training.Settings(epochs=order.epochs, batch=order.recipe.batch, seed=order.seed)
     checkpoint = order.out / f"{name}.checkpoint.npz"
     trained = training.train(
         architecture,
-        train,
-        check,
+        data.task("train", architecture),
+        data.task("validation", architecture),
         p1=p1,
         settings=settings,
         checkpoint=checkpoint,
-        track=(lambda epochs, n: track(epochs, n, f"{name}, epochs")) if track else None,
+        track=labelled(track, f"{name}, epochs"),
     )
-    path = order.out / f"{name}{SUFFIX}"
-    auc = trained.curve[trained.epoch - 1]["validation_auc"]
-    about = _provenance(order, variant, info, settings, len(samples))
-    certificate = write_model(
-        path,
+    path, grid = order.out / f"{name}{SUFFIX}", data.info.grid
+    model = Model(
+        name=name,
         architecture=architecture,
-        weights=project(architecture, trained.weights),
-        trained={k: trained.weights[k] for k in architecture.message_path()},
-        grid=info.grid[: levels_up_to(info.grid, architecture.gamma)],
-        provenance=about | {"epoch": trained.epoch, "validation_auc": auc},
+        weights=project(architecture, trained.best),
+        trained={k: trained.best[k] for k in architecture.message_path()},
+        grid=grid[: levels_up_to(grid, architecture.gamma)],
+        provenance=_provenance(order, variant, data, settings, trained),
     )
+    write_model(path, model)
     _write_curve(order.out / f"{name}.csv", trained.curve)
     _draw_curve(order.out / f"{name}.svg", name, trained.curve)
     checkpoint.unlink(missing_ok=True)
     return {
         "model": str(path),
         "variant": variant.value,
-        "samples": len(samples),
-        "epoch": trained.epoch,
-        "validation_auc": auc,
-        "lipschitz_bound": certificate.lipschitz_bound,
-        "digest": certificate.digest,
+        "samples": len(data.train),
+        "epoch": trained.best_epoch,
+        "validation_auc": trained.best_auc,
+        "lipschitz_bound": model.lipschitz,
+        "digest": model.certificate.digest,
         "kilobytes": round(path.stat().st_size / 1e3, 1),
     }
 
 
 def _provenance(
-    order: Order,
-    variant: Variant,
-    info: DatasetInfo,
-    settings: training.Settings,
-    n_samples: int,
+    order: Order, variant: Variant, data: _Data, settings: training.Settings, trained: Progress
 ) -> dict[str, Any]:
+    info = data.info
     return {
         "dnatrace": __version__,
-        "libraries": {name: importlib.metadata.version(name) for name in _LIBRARIES},
-        "dataset": {"digest": info.digest, "origin": info.origin, "samples": n_samples},
-        "parameters": asdict(info.parameters),
-        "test_errors": asdict(info.test_errors),
+        "libraries": libraries(*_LIBRARIES),
+        "dataset": {"digest": info.digest, "origin": info.origin, "samples": len(data.train)},
+        "parameters": info.parameters.model_dump(),
+        "test_errors": info.test_errors.model_dump(),
         "settings": asdict(settings),
+        "epoch": trained.best_epoch,
+        "validation_auc": trained.best_auc,
         "command": order.command(variant),
         "note": "trained on simulated people: training has no privacy cost",
     }
@@ -219,12 +226,12 @@ def _draw_curve(path: Path, name: str, curve: list[dict[str, float]]) -> None:
     above, below = figure.subplots(2, 1, sharex=True)
     above.plot(epochs, [row["loss"] for row in curve], color=figures.BLUE)
     above.set_ylabel("training loss")
-    above.set_title(f"{name}: one point an epoch", loc="left")
+    above.set_title(f"{name}: one point per epoch", loc="left")
     below.plot(epochs, [100 * row["validation_auc"] for row in curve], color=figures.VERMILION)
     below.set_ylabel("validation AUC, %")
     below.set_xlabel("epoch")
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
-    with replacing(path) as temporary:  # noqa: SIM117
-        with rc_context({"svg.hashsalt": "dnatrace", "svg.fonttype": "none"}):
-            figure.savefig(temporary, metadata={"Date": None})
+    (content,) = figures.rendered(figure, name, ["svg"]).values()
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)

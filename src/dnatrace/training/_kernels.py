@@ -1,4 +1,4 @@
-"""Compiled loops over samples: histograms of messages, and the belief they give.
+"""Compiled loops over samples: histograms of messages, the scores they give, areas of scores.
 
 Every sample is computed by one thread in a fixed order: the bits do not depend on the number of
 threads.
@@ -8,31 +8,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit, prange
-
-
-@njit(cache=True, parallel=True)
-def nearest_levels(messages: Any, midpoints: Any, levels: Any) -> None:
-    """Fill levels with the number of the nearest grid point of every message.
-
-    Args:
-        messages: float32 [days, people].
-        midpoints: between neighbouring grid points, ascending, float32 [grid - 1].
-        levels: uint8 [days, people], the result; a message on a midpoint takes the upper one.
-
-    Cost: one binary search a message, about 10 ns.
-    """
-    n_days, n_people = messages.shape
-    for person in prange(n_people):
-        for t in range(n_days):
-            message = messages[t, person]
-            low, high = 0, midpoints.size
-            while low < high:
-                middle = (low + high) // 2
-                if midpoints[middle] <= message:
-                    low = middle + 1
-                else:
-                    high = middle
-            levels[t, person] = low
 
 
 @njit(cache=True, parallel=True)
@@ -49,57 +24,12 @@ def count_day(
         first_cell: the cell of level 0 on that day.
         histogram: uint16; the caller has made sure that no cell overflows.
 
-    Cost: one gather a contact of `people`.
+    Cost: one gather per contact of `people`.
     """
     for s in prange(people.size):
         receiver = people[s]
         for c in range(offsets[receiver], offsets[receiver + 1]):
             histogram[s, first_cell + levels[senders[c]]] += np.uint16(1)
-
-
-@njit(cache=True, parallel=True)
-def count_cells(histogram: Any, sizes: Any) -> None:
-    """Fill sizes with the number of cells of each row that are not empty."""
-    for s in prange(histogram.shape[0]):
-        size = 0
-        for cell in range(histogram.shape[1]):
-            size += histogram[s, cell] != 0
-        sizes[s] = size
-
-
-@njit(cache=True, parallel=True)
-def fill_cells(histogram: Any, offsets: Any, cells: Any, repeats: Any) -> None:
-    """Write the cells that are not empty, ascending, from offsets[row] on."""
-    for s in prange(histogram.shape[0]):
-        place = offsets[s]
-        for cell in range(histogram.shape[1]):
-            if histogram[s, cell] != 0:
-                cells[place] = cell
-                repeats[place] = histogram[s, cell]
-                place += 1
-
-
-@njit(cache=True, parallel=True)
-def fill_batch(offsets: Any, cells: Any, repeats: Any, index: Any, batch: Any) -> None:
-    """Fill batch [index, cells] with the histograms of the samples of `index`.
-
-    Cost: one write a cell of the batch and one a cell that is not empty.
-    """
-    for b in prange(index.size):
-        sample = index[b]
-        for cell in range(batch.shape[1]):
-            batch[b, cell] = 0.0
-        for i in range(offsets[sample], offsets[sample + 1]):
-            batch[b, cells[i]] = repeats[i]
-
-
-@njit(cache=True, parallel=True)
-def take_rows(offsets: Any, values: Any, index: Any, new_offsets: Any, taken: Any) -> None:
-    """Copy the compressed rows of `index` one after the other."""
-    for b in prange(index.size):
-        start = offsets[index[b]]
-        for i in range(new_offsets[b + 1] - new_offsets[b]):
-            taken[new_offsets[b] + i] = values[start + i]
 
 
 @njit(cache=True, parallel=True)
@@ -121,6 +51,47 @@ def add_up_cells(
 
 
 @njit(cache=True, parallel=True)
+def pool_cells(
+    offsets: Any, cells: Any, repeats: Any, column: Any, table: Any, totals: Any, counts: Any
+) -> None:
+    """Fill totals [samples, width] with Σ repeats·table[column[cell]] and counts with Σ repeats."""
+    width = table.shape[1]
+    for s in prange(totals.shape[0]):
+        n = 0
+        for k in range(width):
+            totals[s, k] = 0.0
+        for i in range(offsets[s], offsets[s + 1]):
+            row = column[cells[i]]
+            times = np.float64(repeats[i])
+            n += repeats[i]
+            for k in range(width):
+                totals[s, k] += times * table[row, k]
+        counts[s] = n
+
+
+@njit(cache=True, parallel=True)
+def fill_shares(
+    offsets: Any, cells: Any, repeats: Any, column: Any, index: Any, shares: Any
+) -> None:
+    """Fill shares [batch, columns] with each sample's share of messages by column; rows sum to 1.
+
+    Rows of samples without messages, and rows whose index is negative, are 0.
+    """
+    for b in prange(shares.shape[0]):
+        for k in range(shares.shape[1]):
+            shares[b, k] = 0.0
+        s = index[b]
+        if s < 0:
+            continue
+        n = 0
+        for i in range(offsets[s], offsets[s + 1]):
+            n += repeats[i]
+        scale = np.float32(1.0) / np.float32(max(n, 1))
+        for i in range(offsets[s], offsets[s + 1]):
+            shares[b, column[cells[i]]] += np.float32(repeats[i]) * scale
+
+
+@njit(cache=True, parallel=True)
 def resampled_auc(
     positive: Any, ranks: Any, weights: Any, person: Any, drawn: Any, areas: Any
 ) -> None:
@@ -134,7 +105,7 @@ def resampled_auc(
         drawn: how often each person is drawn, uint8 [resamplings, people].
         areas: float64 [resamplings], the result; NaN without positives or without negatives.
 
-    Cost: one pass over the samples a resampling; exact for weights of 1
+    Cost: one pass over the samples per resampling; exact for weights of 1
     while products stay below 2^53.
     """
     n = positive.size

@@ -1,0 +1,67 @@
+"""The table: everything before the mean, a row for each (age, level), computed once per model.
+
+Messages take one of a few levels and one of 14 ages. The first linear map after the mean is folded
+into the table, so that a person's window costs one row per message.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.networks.architecture import WINDOW, Architecture, Kind
+
+Floats = NDArray[np.float64]
+Layers = tuple[NDArray[Any], ...]
+
+
+def table_inputs(grid: NDArray[np.float32]) -> tuple[Floats, NDArray[np.int64]]:
+    """Return message and age of every row of the table: float64 and int64 [14 × levels]."""
+    ages = np.repeat(np.arange(WINDOW), grid.size)
+    return np.tile(grid.astype(np.float64), WINDOW), ages
+
+
+def fold(
+    architecture: Architecture,
+    weights: dict[str, NDArray[np.float32]],
+    grid: NDArray[np.float32],
+) -> tuple[Floats, Layers]:
+    """Return the table and the layers after it, as the kernels take them."""
+    w = {name: value.astype(np.float64) for name, value in weights.items()}
+    messages, ages = table_inputs(grid)
+    if architecture.kind is Kind.PAPER:
+        return _fold_paper(architecture, w, messages, ages)
+    h = (messages / architecture.gamma)[:, None] * w["message.0.weight"][:, 0]
+    h = _maxmin(h + w["message.0.bias"][ages]) @ w["message.1.weight"].T + w["message.1.bias"][ages]
+    table = _maxmin(h) @ w["pool.0.weight"].T
+    public: Layers = ()
+    for name in ("context.0", "context.1", "head"):
+        weight = np.ascontiguousarray(weights[f"{name}.weight"].T)
+        public += (weight, weights[f"{name}.bias"])
+    return np.ascontiguousarray(table), (*public, w["pool.1.weight"], w["pool.2.weight"][0])
+
+
+def _fold_paper(
+    a: Architecture, w: dict[str, Floats], messages: Floats, ages: NDArray[np.int64]
+) -> tuple[Floats, Layers]:
+    h = np.stack([messages, ages / (WINDOW - 1)], axis=1)
+    for i in range(a.depth):
+        h = h @ w[f"g1.{i}.weight"].T + w[f"g1.{i}.bias"]
+        h = h if i == a.depth - 1 else np.maximum(h, 0.0)
+    table = h @ w["g2.0.weight"].T
+    hidden = range(1, a.depth - 1)
+    middle = np.array([w[f"g2.{i}.weight"] for i in hidden]).reshape(-1, a.width, a.width)
+    biases = np.array([w[f"g2.{i}.bias"] for i in hidden]).reshape(-1, a.width)
+    last = f"g2.{a.depth - 1}"
+    return np.ascontiguousarray(table), (
+        w["g2.0.bias"],
+        middle,
+        biases,
+        w[f"{last}.weight"][0],
+        w[f"{last}.bias"][0],
+    )
+
+
+def _maxmin(values: Floats) -> Floats:
+    pairs = values.reshape(len(values), -1, 2)
+    return np.stack([pairs.max(axis=2), pairs.min(axis=2)], axis=2).reshape(values.shape)
