@@ -1,15 +1,21 @@
-# make run   a virtual environment with the base package, then the main job
-# make test  adds the extras to the same environment, then lint, types and tests
-PYTHON ?= python3.11
+# make run    a virtual environment with the base package, then the main job
+# make test   adds the extras to the same environment, then lint, types and all tests
+# make quick  a verdict within a minute: lint, types, and the tests that are neither slow nor need
+#             a browser or a cluster
+# make verify every script of verification/ at its smallest, which tests run, too
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint types unit benchmark clean
+.PHONY: run test quick lint types unit verify benchmark clean
 
 run: $(VENV)/.base
 	$(BIN)/dnatrace run --out runs
 
 test: lint types unit
+
+quick: lint types
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not browser and not cluster"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -21,8 +27,13 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist loadfile
 
+verify: $(VENV)/.dev
+	$(BIN)/pytest tests/test_verification.py
+
 benchmark: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.inference
+	for name in inference closed_loop release sweep dataset training simulators; do \
+	  $(BIN)/python -m benchmarks.$$name || exit 1; \
+	done
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,10 +1,14 @@
 """Slow, obvious twins of the kernels of the city: plain loops over the same streams."""
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from dnatrace.rng import Stream, philox, uniform_at
 from dnatrace.simulators.base import MEETS_NOBODY
 from dnatrace.simulators.disease import DiseaseParameters
+from dnatrace.simulators.population import NETWORK_OF_AGE
 
 HOUSEHOLD, OCCUPATION, RANDOM = 0, 1, 2
 
@@ -155,3 +159,19 @@ class ReferenceCity:
         v = uniform_at(self.course, p, state, 1)
         days = 1 + sum(v >= c for c in times[row][:-1])
         self.plan[p] = (following, self.day + days)
+
+
+def with_hermit(population, age_group):
+    """The population with one more person, the last id, who never meets anybody.
+
+    The mean numbers of contacts stay, so that nothing changes for anybody else.
+    """
+    last = np.int32(population.households[-1] + 1)
+    return replace(
+        population,
+        age_groups=np.append(population.age_groups, np.uint8(age_group)),
+        households=np.append(population.households, last),
+        networks=np.append(population.networks, NETWORK_OF_AGE[age_group]),
+        neighbour_offsets=np.append(population.neighbour_offsets, population.neighbour_offsets[-1]),
+        meetings=np.append(population.meetings, np.int32(0)),
+    )

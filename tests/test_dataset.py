@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.inference.exposures import exposures_of
 from dnatrace.networks.architecture import WINDOW
 from dnatrace.networks.inputs import quantise
 from dnatrace.records import DayContacts
@@ -41,7 +42,7 @@ def make_samples(contacts, messages, *, people=None, outcomes=None, day=None, st
         window.push(met)
     if outcomes is None:
         outcomes = np.full((n_days, n), -1, dtype=np.int8)
-    exposures = fn.exposures(window, messages, p1=MODEL["parameters"].p1)
+    exposures = exposures_of(window, messages, p1=MODEL["parameters"].p1)
     return collect(
         np.arange(n) if people is None else np.asarray(people),
         grid=GRID,

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.methods.catalogue import build_method
+from dnatrace.methods.fn import FnSettings
 from dnatrace.methods.tally import Tally
 from dnatrace.networks.decoder import Decoder, DecoderInputs, load_decoder
 from dnatrace.privacy.accounting import Target
 from dnatrace.runs.config import load_config
-from dnatrace.runs.run import method_options
 from dnatrace.seir import TestErrors
 from dnatrace.training import decoder as training
 from dnatrace.training import decoder_rounds as rounds
@@ -102,7 +101,7 @@ def test_rows_drawn_are_of_one_day_and_the_infected_comes_first():
 def test_delays_are_refused():
     config = load_config(preset="realistic", overrides={"people": 300, "days": 8})
     with pytest.raises(InputError, match="without delays"):
-        rounds.record(config, build_method("fn", method_options(config)))
+        rounds.record(config, FnSettings().build(config.method_setup()))
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"infected": 0}, {"least_noise": 2000.0}])
@@ -135,7 +134,7 @@ def short_run():
             "isolation.adherence": 0.6,
         }
     )
-    return config, rounds.record(config, build_method("fn", method_options(config)))
+    return config, rounds.record(config, FnSettings().build(config.method_setup()))
 
 
 def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
@@ -182,7 +181,7 @@ def test_a_record_is_complete_and_repeats_itself(short_run):
     assert run.tallies.shape == (20, 600)
     assert (run.tallies[run.met == 0] == 0).all()
     assert run.tallies.max() > 1.0
-    again = rounds.record(config, build_method("fn", method_options(config)))
+    again = rounds.record(config, FnSettings().build(config.method_setup()))
     assert np.array_equal(run.tallies, again.tallies)
 
 

@@ -179,15 +179,6 @@ def test_same_seed_same_bits_and_other_seed_other_bits(city_sized):
     assert not np.array_equal(other.meetings, city_sized.meetings)
 
 
-def test_hermit_is_added_and_nothing_else(city_sized):
-    larger = city_sized.with_hermit(8)
-    assert larger.n_people == 10_001
-    assert larger.meetings[-1] == 0
-    assert np.sum(larger.households == larger.households[-1]) == 1
-    for name in ("age_groups", "households", "networks", "neighbour_offsets", "meetings"):
-        assert np.array_equal(getattr(larger, name)[:-1], getattr(city_sized, name)), name
-
-
 def test_defaults_are_the_published_parameters():
     published = {
         row["name"]: float(row["value"]) for row in reference_data.read_table("parameters.csv")

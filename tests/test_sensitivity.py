@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
 from dnatrace.inference import exposures as ex
+from dnatrace.methods.base import Setup
+from dnatrace.methods.dpfn import DpfnSettings
 from dnatrace.privacy import sensitivity as sv
+from dnatrace.privacy.accounting import Target
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
@@ -328,7 +331,9 @@ def test_usable_days():
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 0.2, 1.0]))
 def test_clipped_exposures_move_by_at_most_the_reach(seed, gamma):
     crowd = reference.crowd(np.random.default_rng(seed), n_receivers=12)
-    bounded = sv.bounded_exposures(crowd.window, crowd.messages, p1=0.03, gamma=gamma)
+    public, secret = crowd.facts(crowd.messages, SeirParameters(p1=0.03))
+    setup = Setup(target=Target(epsilon=1.0))
+    bounded = DpfnSettings(gamma=gamma).bounded(setup, public, secret, slice(0, 14))
     other = ex.clipped_exposures(crowd.window, crowd.neighbour, p1=0.03, gamma=gamma)
     moved = np.abs(other - bounded.values)
     assert (moved <= bounded.sensitivity).all()
@@ -347,8 +352,6 @@ def test_wrong_input_is_named():
             sv.message_reach(0.03, gamma)
     with pytest.raises(InputError, match="p1"):
         sv.exposure_reach(1.0, 1.0)
-    with pytest.raises(InputError, match="mu_ref"):
-        sv.require_reference(math.nan)
     window = ContactWindow(n_people=2, n_days=3)
     window.push(DayContacts.empty(2))
     with pytest.raises(InputError, match="shape"):

@@ -7,7 +7,7 @@ them. The phases of a day are listed in the docstring of `step`, and the code is
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -195,16 +195,9 @@ class Loop:
         released = released if state.has_app.all() else released.without(~state.has_app)
         clock.lap("release")
 
-        after = LoopState(
-            day=day,
-            has_app=state.has_app,
-            window=state.window,
-            log=state.log,
-            queue=queue,
-            released=released,
-            method=method_state,
-            policy=self.policy.respond(informed, day, policy_state),
-        )
+        policy_state = self.policy.respond(informed, day, policy_state)
+        reached = {"day": day, "queue": queue, "released": released}
+        after = replace(state, **reached, method=method_state, policy=policy_state)
         log = DayLog(
             day=day,
             states=states,

@@ -18,10 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.inference.exposures import clipped_exposures
 from dnatrace.privacy import _kernels
-from dnatrace.privacy.release import Bounded
-from dnatrace.records import ContactWindow
 from dnatrace.seir import SeirParameters, TestErrors, pack_model
 
 _ROUNDING = 1e-9  # relative; covers float64 sums of up to a million messages many times over
@@ -33,12 +30,6 @@ def require_gamma(gamma: float) -> None:
     """Raise unless γ lies in (0, 1]."""
     if not 0.0 < gamma <= 1.0:  # also catches NaN
         raise InputError(f"gamma must be greater than 0 and at most 1, not {gamma}")
-
-
-def require_reference(mu_ref: float) -> None:
-    """Raise unless the reference message lies in [0, 1)."""
-    if not 0.0 <= mu_ref < 1.0:
-        raise InputError(f"mu_ref must be at least 0 and less than 1, not {mu_ref}")
 
 
 def message_reach(p1: float, gamma: float) -> float:
@@ -226,15 +217,6 @@ def linear_form(
         exposures, outcomes, model, float(with_exposed), form.weights, form.lifts, form.scores
     )
     return form
-
-
-def bounded_exposures(
-    window: ContactWindow, messages: NDArray[Any], *, p1: float, gamma: float
-) -> Bounded:
-    """Return `clipped_exposures` with their sensitivity, which is 0 on days without contacts."""
-    reach = exposure_reach(p1, gamma)
-    values = clipped_exposures(window, messages, p1=p1, gamma=gamma)
-    return Bounded(values=values, sensitivity=np.where(window.counts > 0, reach, 0.0))
 
 
 def usable_days(outcomes: NDArray[np.int8]) -> NDArray[np.bool_]:

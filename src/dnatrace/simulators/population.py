@@ -159,23 +159,6 @@ class Population:
         """The number of occupation edges."""
         return self.neighbours.size // 2
 
-    def with_hermit(self, age_group: int) -> Self:
-        """Return the population with one more person, the last id, who never meets anybody.
-
-        The mean numbers of contacts stay, so that nothing changes for anybody else.
-        """
-        last = np.int32(self.households[-1] + 1)
-        return type(self)(
-            age_groups=np.append(self.age_groups, np.uint8(age_group)),
-            households=np.append(self.households, last),
-            networks=np.append(self.networks, NETWORK_OF_AGE[age_group]),
-            neighbour_offsets=np.append(self.neighbour_offsets, self.neighbour_offsets[-1]),
-            neighbours=self.neighbours,
-            edges=self.edges,
-            meetings=np.append(self.meetings, np.int32(0)),
-            mean_contacts=self.mean_contacts,
-        )
-
 
 def _reference_compositions() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the members by age group of each composition, and how often it was observed."""

@@ -1,0 +1,134 @@
+"""Every method, through the one protocol; and secrets end at the noise, by type and at run time."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from mypy import api as mypy
+
+from dnatrace.methods.base import Needs, PublicFacts, SecretFacts, Setup
+from dnatrace.methods.catalogue import METHODS
+from dnatrace.methods.kinds import OpenMethod, PrivateMethod, PublicMethod, Query
+from dnatrace.privacy.accounting import GaussianEvent, PublicEvent, UnprotectedEvent, UnprovenEvent
+from dnatrace.privacy.release import Released
+from dnatrace.seir import SeirParameters
+
+from . import reference_privacy
+from .private_methods import ONE, made
+
+PAPER = SeirParameters()
+VARIANTS = [(kind.title(), release) for kind in METHODS for release in kind.releases() or (None,)]
+COSTS = {
+    PublicMethod: (PublicEvent,),
+    OpenMethod: (UnprotectedEvent,),
+    PrivateMethod: (GaussianEvent, UnprovenEvent),
+}
+
+
+def facts(seed=0):
+    crowd = reference_privacy.crowd(np.random.default_rng(seed), n_receivers=20)
+    public, secret = crowd.facts(crowd.messages, PAPER)
+    known = {name: getattr(secret, name) for name in ("window", "messages")}
+    states = np.zeros(public.n_people, dtype=np.uint8)
+    return public, SecretFacts(**known, exposures=crowd.messages, states=states)
+
+
+@pytest.mark.parametrize(("name", "release"), VARIANTS)
+def test_every_method_keeps_the_protocol(name, release):
+    method, (public, secret) = made(name, release), facts()
+    assert isinstance(method.needs, Needs)
+    state = method.start(public.n_people)
+    first, later = method.release(public, secret, state)
+    again, _ = method.release(public, secret, state)
+    assert isinstance(first, Released)
+    assert first.scores.shape == (public.n_people,)
+    assert np.isfinite(first.scores).all()
+    assert np.array_equal(first.scores, again.scores)  # a method object never changes
+    assert isinstance(first.event, next(COSTS[kind] for kind in COSTS if isinstance(method, kind)))
+    second, _ = method.release(public, secret, later)
+    assert second.scores.shape == first.scores.shape
+    assert secret.messages is not None  # what was lent was a copy
+
+
+@pytest.mark.parametrize(("name", "release"), VARIANTS)
+def test_every_method_says_what_others_ask(name, release):
+    settings = METHODS[name](**({} if release is None else {"release": release}))
+    private = isinstance(made(name, release), PrivateMethod)
+    assert settings.adds_noise is private
+    assert type(settings)(**settings.as_dict()) == settings
+    assert settings.availability() == (True, "built in")
+    assert bool(settings.fingerprint()) == (settings.training is not None) == (name in SHIPS)
+
+
+SHIPS = {"dna", "tally"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peeping(PrivateMethod):
+    """A method that keeps hold of its secrets and looks at them again after the noise."""
+
+    setup: Setup
+    kept: list
+
+    def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
+        self.kept.append(secret)
+        return made("traditional").query(prepared, public, secret, memory)
+
+    def decode(self, noisy: Any, prepared: Any, public: PublicFacts) -> Any:
+        return self.kept[0].messages[-1]
+
+
+def test_after_the_noise_there_is_nothing_to_look_at():
+    peeping = Peeping(setup=Setup(target=ONE), kept=[])
+    public, secret = facts()
+    with pytest.raises(AttributeError, match="messages"):
+        peeping.release(public, secret, peeping.start(public.n_people))
+    with pytest.raises(AttributeError, match="window"):
+        _ = peeping.kept[0].window
+    assert secret.messages is not None
+
+
+def test_public_facts_hold_no_secret():
+    assert not set(PublicFacts.__slots__) & set(SecretFacts.__slots__)
+
+
+HONEST = """
+from dataclasses import dataclass
+from typing import Any
+from dnatrace.methods.base import PublicFacts, SecretFacts, Setup
+from dnatrace.methods.kinds import Floats, PrivateMethod, PublicMethod, Query
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mine(PrivateMethod):
+    setup: Setup
+    def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
+        assert secret.messages is not None
+        raise SystemExit(secret.messages.size)
+    def decode(self, noisy: Floats, prepared: Any, public: PublicFacts) -> Floats:
+        return noisy[0] + public.counts[-1]
+"""
+DISHONEST = {
+    "public.counts[-1]": ("public.messages[-1]", '"PublicFacts" has no attribute "messages"'),
+    "prepared: Any, public: PublicFacts) -> Floats": (
+        "prepared: Any, public: SecretFacts) -> Floats",
+        "incompatible with supertype",
+    ),
+    "noisy[0] + public": ("noisy[0] + secret.messages + public", 'Name "secret" is not defined'),
+}
+
+
+def checked(source, path):
+    path.write_text(source)
+    report, _, code = mypy.run(["--strict", "--follow-imports=silent", str(path)])
+    return report, code
+
+
+def test_a_method_that_uses_a_secret_after_the_noise_does_not_type_check(tmp_path):
+    report, code = checked(HONEST, tmp_path / "honest.py")
+    assert code == 0, report
+    for number, (line, (other, complaint)) in enumerate(DISHONEST.items()):
+        assert line in HONEST
+        report, code = checked(HONEST.replace(line, other), tmp_path / f"dishonest{number}.py")
+        assert code == 1
+        assert complaint in report
