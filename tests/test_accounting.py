@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
+from dnatrace.methods.base import Score
 from dnatrace.methods.dpfn import series_root, sums_lifetime
 from dnatrace.methods.frozen import frozen_lifetime
 from dnatrace.methods.settings import renewed_lifetime
@@ -51,9 +52,9 @@ def epsilon(factor):
 @pytest.mark.parametrize(
     ("lifetime", "contact", "pair"),
     [
-        (renewed_lifetime(window=14, with_exposed=False, joint=True), 4.55, 153.6),
-        (renewed_lifetime(window=14, with_exposed=True, joint=True), 4.79, 171.2),
-        (renewed_lifetime(window=14, with_exposed=True, joint=False), 4.79, 29.1),
+        (renewed_lifetime(window=14, score=Score.INFECTED, joint=True), 4.55, 153.6),
+        (renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=True), 4.79, 171.2),
+        (renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=False), 4.79, 29.1),
         (Lifetime(shares=(1.0,) * 14, joint=True), 5.02, 188.8),
         (frozen_lifetime(1), 1.00, 5.02),
         (
@@ -158,14 +159,14 @@ def test_composition_agrees_with_a_second_accountant(n):
 @pytest.mark.parametrize("unit", list(Unit))
 @pytest.mark.parametrize("joint", [False, True])
 def test_calibration_meets_its_unit(unit, joint):
-    lifetime = renewed_lifetime(window=14, with_exposed=True, joint=joint)
+    lifetime = renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=joint)
     target = Target(epsilon=0.7, delta=1e-5, unit=unit)
     ledger = ledger_of(lifetime, mu=1 / target.multiplier(lifetime))
     assert ledger.epsilon(unit, 1e-5) == pytest.approx(0.7, rel=1e-6)
 
 
 def test_a_budget_bounds_contacts_and_pairs():
-    lifetime = renewed_lifetime(window=14, with_exposed=True, joint=True)
+    lifetime = renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=True)
     ledger = ledger_of(lifetime, mu=0.5, budget=0.6)
     assert ledger.mu(Unit.CONTACT) == pytest.approx(0.6)
     assert ledger.mu(Unit.PAIR) == pytest.approx(14 * 0.6)
@@ -191,7 +192,7 @@ def test_public_and_unprotected_events():
 
 
 def test_unproven_events_report_the_truth():
-    lifetime = renewed_lifetime(window=14, with_exposed=False, joint=True)
+    lifetime = renewed_lifetime(window=14, score=Score.INFECTED, joint=True)
     ledger = Ledger()
     ledger.record(
         UnprovenEvent(
@@ -277,7 +278,7 @@ def test_spending_follows_the_window():
 
 
 def test_statement_of_a_sound_run():
-    ledger = ledger_of(renewed_lifetime(window=14, with_exposed=True, joint=True))
+    ledger = ledger_of(renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=True))
     text = statement(
         ledger,
         Provenance(method="dpfn-s", release="linear", noise=SecureNoise().name),
@@ -299,7 +300,7 @@ def test_statement_of_a_sound_run():
 
 
 def test_a_statement_promises_no_more_than_the_ledger_holds():
-    lifetime = renewed_lifetime(window=14, with_exposed=True, joint=True)
+    lifetime = renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=True)
     secure = Provenance(method="m", release="r", noise=SecureNoise().name)
     fast = Provenance(method="m", release="r", noise=FastNoise(seed=0).name)
     overspent = ledger_of(lifetime, mu=1.01 * MU)
@@ -335,7 +336,7 @@ def test_statements_of_runs_without_protection():
 
 
 def test_statement_names_the_filter():
-    lifetime = renewed_lifetime(window=14, with_exposed=True, joint=True)
+    lifetime = renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=True)
     text = statement(
         ledger_of(lifetime, budget=MU),
         Provenance(method="dpfn-s", release="linear", noise="fast", audit="passed"),

@@ -180,9 +180,7 @@ def test_a_person_without_contacts_changes_nobody_else():
     population = Population.build(n_people=1200, seed=10)
     infected = [3, 500, 900, 1100]
     small = City(population=population, seed=10, initially_infected=infected)
-    large = City(
-        population=reference_city.with_hermit(population, 8), seed=10, initially_infected=infected
-    )
+    large = City(population=with_hermit(population, 8), seed=10, initially_infected=infected)
     for a, b in zip(run(small, 40), run(large, 40), strict=True):
         assert np.array_equal(a.offsets, b.offsets[:-1])
         assert np.array_equal(a.senders, b.senders)

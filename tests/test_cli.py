@@ -82,8 +82,8 @@ def test_infer_writes_everybody(files, name):
         (["infer", "none.csv", "tests.csv"], "none.csv: no such file"),
         (["infer", ".", "tests.csv"], "is a directory"),
         (["infer", "contacts.csv", "tests.csv", "--days", "3"], "outside the window"),
-        (["infer", "contacts.csv", "tests.csv", "--p1", "2"], "p1 must be a fraction"),
-        (["infer", "contacts.csv", "tests.csv", "--p1", "nan"], "p1 must be a fraction"),
+        (["infer", "contacts.csv", "tests.csv", "--p1", "2"], "p1: input should be"),
+        (["infer", "contacts.csv", "tests.csv", "--p1", "nan"], "p1: input should be"),
         (["infer", "contacts.csv", "tests.csv", "--out", "x.txt"], "must end in .csv or .parquet"),
         (["infer", "contacts.csv", "tests.csv", "--out", "no/x.csv"], "no: no such directory"),
         (["infer", "contacts.csv", "tests.csv", "--threads", "999"], "--threads 999"),
@@ -270,11 +270,11 @@ def test_every_release_runs(method, release):
         (["audit", "--method", "fn"], "method 'fn' adds no noise"),
         (["audit", "--release", "magic"], "magic"),
         (["audit", "--own-tests", "maybe"], "maybe"),
-        (["audit", "--gamma", "1.5"], "method.gamma"),
+        (["audit", "--method", "dpfn", "--gamma", "1.5"], "method.gamma"),
         (["audit", "--draws", "5"], "draws"),
         (["attack", "--out", "a.txt"], "a.txt: the name must end"),
         (["attack", "--days", "99"], "shows at most 12 days"),
-        (["run", "--method", "fn", "--release", "linear"], "method 'fn' has no release 'linear'"),
+        (["run", "--method", "fn", "--release", "linear"], "method.release: method 'fn' has none"),
     ],
 )
 def test_bad_privacy_input_is_one_line_and_exit_2(tmp_path, arguments, message):
@@ -333,8 +333,8 @@ def test_extreme_values_are_refused_in_one_line(tmp_path, arguments):
     [
         ("fn", None, "Privacy: none"),
         ("public-only", None, "no message is used"),
-        ("dpfn-s", "linear", "Privacy: ε = 1 a release"),
-        ("dpfn-s", "as_published", "NOT SOUND. Stated ε = 1 a release"),
+        ("dpfn-s", "linear", "Privacy: ε = 1 per release"),
+        ("dpfn-s", "as_published", "NOT SOUND. Stated ε = 1 per release"),
     ],
 )
 def test_a_run_tells_its_privacy(method, release, words):

@@ -60,10 +60,10 @@ def test_a_list_is_labelled_by_what_differs(here):
     ]
     comparison = dt.compare(configs, seeds=[1])
     assert list(comparison.summaries) == [
-        "fn, p1=0.03",
-        "random, p1=0.03",
-        "random, p1=0.05",
-        "random, p1=0.05 #2",
+        "fn, transmission_per_contact=0.03",
+        "random, transmission_per_contact=0.03",
+        "random, transmission_per_contact=0.05",
+        "random, transmission_per_contact=0.05 #2",
     ]
     (alone,) = dt.compare(configs[:1], seeds=[1]).summaries
     assert alone == "fn"

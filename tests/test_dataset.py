@@ -326,7 +326,7 @@ def test_unfinished_and_damaged_datasets_are_refused(tmp_path):
     [
         (lambda d: d.pop("grid"), "is damaged"),
         (lambda d: d.update(schema=99), "another version"),
-        (lambda d: d["parameters"].update(p0=7), "p0 must be a fraction"),
+        (lambda d: d["parameters"].update(p0=7), "p0: input should be less than"),
         (lambda d: d["splits"]["test"].update(samples=1), "more samples of 'test'"),
         (lambda d: d["splits"]["test"].update(samples=9), "fewer samples of 'test'"),
         (lambda d: d["splits"].pop("test"), "is damaged"),
@@ -411,14 +411,14 @@ def test_samples_are_those_of_the_run(generated):
     samples = read_samples(directory, "test")
     for day in training_data.days_of(plan.of_seed(4), with_messages=True):
         here = np.flatnonzero(samples.day == day.log.day)
-        facts = day.log.facts
+        public, secret = day.log.public, day.log.secret
         mine = collect(
             samples.person[here].astype(np.int64),
             grid=info.grid,
-            contacts=tuple(facts.window),
-            messages=facts.messages,
-            outcomes=facts.outcomes,
-            age_groups=facts.age_groups,
+            contacts=tuple(secret.window),
+            messages=secret.messages,
+            outcomes=public.outcomes,
+            age_groups=public.age_groups,
             isolated=day.log.isolated,
             states=day.log.states,
             fn=np.zeros(300),

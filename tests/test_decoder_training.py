@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
+from dnatrace.methods.base import Setup
 from dnatrace.methods.fn import FnSettings
 from dnatrace.methods.tally import Tally
 from dnatrace.networks.decoder import Decoder, DecoderInputs, load_decoder
@@ -166,7 +167,8 @@ def test_training_sees_what_the_method_sees(short_run):
             seen.append((noisy[0], inputs.outcomes[-1].copy(), inputs.mean_contacts))
             return np.zeros(noisy.shape[1])
 
-    tally = Tally(target=Target(epsilon=1.0), decoder=Watching(), noise=SilentNoise())
+    setup = Setup(target=Target(epsilon=1.0), noise=SilentNoise())
+    tally = Tally(setup=setup, decoder=Watching())
     watched = rounds.record(config, tally)
     assert len(seen) == config.days
     for day, (tallies, outcomes, contacts) in enumerate(seen):

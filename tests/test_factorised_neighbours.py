@@ -212,10 +212,10 @@ def test_bad_options(options, message):
 @pytest.mark.parametrize("name", ["p0", "p1", "g", "h"])
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_bad_parameters(name, value):
-    with pytest.raises(InputError, match=f"{name} must be a fraction"):
+    with pytest.raises(InputError, match=f"{name}: input should be"):
         dt.SeirParameters(**{name: value})
 
 
 def test_bad_test_errors():
-    with pytest.raises(InputError, match="false_negative_rate must be a fraction"):
+    with pytest.raises(InputError, match="false_negative_rate: input should be"):
         dt.TestErrors(false_negative_rate=2)

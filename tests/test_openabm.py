@@ -8,7 +8,7 @@ from dnatrace.errors import InputError
 from dnatrace.runs import health
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
-from dnatrace.simulators import _openabm_model, openabm
+from dnatrace.simulators import _openabm_model, covasim, openabm
 from dnatrace.simulators.base import ContactKind, CourseState
 from dnatrace.simulators.openabm import OpenABM
 
@@ -182,7 +182,7 @@ def test_doctor_tells_which_simulators_are_usable(stand_in, monkeypatch):
     report = health.examine()
     assert report["simulators"]["openabm"]
     assert report["simulator_notes"]["openabm"] == "OpenABM-Covid19 (upstream)"
-    monkeypatch.setattr(health.covasim, "installed_version", lambda: "2.0.0")
+    monkeypatch.setattr(covasim, "installed_version", lambda: "2.0.0")
     assert not health.examine()["simulators"]["covasim"]
 
 

@@ -170,9 +170,9 @@ def test_the_run_of_an_object_is_not_stored(tmp_path):
 
 
 def test_a_method_object_is_used_as_it_is():
-    from dnatrace.methods.fn import FactorisedNeighbours
+    from dnatrace.methods.fn import FactorisedNeighbours, FnSettings
 
-    ours = run(CONFIG, method=FactorisedNeighbours()).summary
+    ours = run(CONFIG, method=FactorisedNeighbours(settings=FnSettings())).summary
     named = run(
         dt.RunConfig(
             method="fn",

@@ -87,7 +87,7 @@ def test_runs_that_differ_only_in_the_seed_are_one_setting(groups):
 def _set(run, section, **values):
     """Change settings of a stored run."""
     config = json.loads((run / "config.json").read_text())
-    config[section] |= values
+    config[section] = config.get(section, {}) | values
     (run / "config.json").write_text(json.dumps(config))
 
 

@@ -120,7 +120,7 @@ def test_the_best_setting_is_sound_and_at_the_best_gamma():
     scenario = Scenario(adherence=0.5, false_positive_rate=0.25, false_negative_rate=0.03)
     point = Point(setting=Setting.BEST, method="dpfn-s", scenario=scenario)
     config = paper_setting.configuration(point, FULL)
-    assert (config.method.release, config.method.gamma) == (None, 0.2)
+    assert (config.method.release, config.method.gamma) == ("linear", 0.2)
     assert config.isolation.adherence == 0.5
     assert config.tests.false_positive_rate == 0.25
     assert config.tests.false_negative_rate == 0.03

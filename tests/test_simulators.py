@@ -9,7 +9,7 @@ import pytest
 from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.simulators import openabm
-from dnatrace.simulators.base import IS_SUSCEPTIBLE, N_STATES, ContactKind, CourseState
+from dnatrace.simulators.base import N_STATES, ContactKind, CourseState
 from dnatrace.simulators.city import City
 from dnatrace.simulators.covasim import Covasim
 from dnatrace.simulators.replay import Replay
@@ -200,7 +200,7 @@ def test_answers_are_copies_and_wrong_masks_are_refused(make):
     simulator = make(initially_infected=3)
     simulator.states[:] = CourseState.DEATH
     simulator.infected_on[:] = 99
-    assert np.sum(IS_SUSCEPTIBLE[simulator.states]) == simulator.n_people - 3
+    assert np.sum(simulator.states == CourseState.UNINFECTED) == simulator.n_people - 3
     assert simulator.infected_on.max() == 0
     n = simulator.n_people
     for wrong in (np.zeros(n - 1, bool), np.zeros(n), np.zeros((n, 1), bool)):

@@ -22,7 +22,6 @@ from dnatrace.networks.decoder import (
     decoder_names,
     decoder_path,
     load_decoder,
-    personal_inputs,
     scaled_tallies,
     write_decoder,
 )
@@ -328,7 +327,7 @@ def test_training_and_running_read_the_same_inputs():
     decoder, facts = random_decoder(1), some_facts(rng, 50, 14)
     noisy = rng.normal(2.0, 3.0, (14, 50))
     common = np.tile(common_inputs(3.0, facts.test_errors), (50, 1))
-    inputs = [scaled_tallies(noisy.T, 3.0), personal_inputs(facts), common]
+    inputs = [scaled_tallies(noisy.T, 3.0), training.personal_inputs(facts), common]
     by_jax = training.forward(decoder.weights, np.concatenate(inputs, axis=1))
     assert decoder.scores(noisy, 3.0, facts) == pytest.approx(np.asarray(by_jax), rel=1e-4)
 

@@ -150,7 +150,7 @@ def test_city(capsys, monkeypatch):
 def test_privacy(capsys, monkeypatch):
     assert privacy.main(["--quick"]) == 0
     assert "4 of 4 as they must be" in capsys.readouterr().out
-    planted = privacy.Case(name="weak", make=privacy._maker(privacy.DpfnS), claimed=0.1)
+    planted = privacy.Case(name="weak", make=privacy._maker("dpfn-s", "linear"), claimed=0.1)
     monkeypatch.setattr(privacy, "_quick_cases", lambda: [planted])
     assert privacy.main(["--quick"]) == 1
     assert "FAILED" in capsys.readouterr().out

@@ -81,10 +81,10 @@ def read_run(path: Path) -> StoredRun:
     """
     config = store.read_json(path, "config.json")
     summary = _check_summary(path / "summary.json", store.read_json(path, "summary.json"))
-    settings = settings_with_effect(config)
-    seed = settings.pop("seed", None)
+    seed = config.get("seed")
     if not isinstance(seed, int) or isinstance(seed, bool):
         _damaged(path / "config.json", "it has no seed")
+    settings = {k: v for k, v in settings_with_effect(config).items() if k != "seed"}
     return StoredRun(
         settings=settings,
         seed=seed,

@@ -284,7 +284,7 @@ def _labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
     differing = [
         key
         for key in dict.fromkeys(key for values in settings for key in values)
-        if len({json.dumps(values.get(key)) for values in settings}) > 1
+        if len({json.dumps(values[key]) for values in settings if key in values}) > 1
     ]
     labelled: dict[str, Entry] = {}
     for entry, values in zip(entries, settings, strict=True):
