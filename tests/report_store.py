@@ -1,9 +1,12 @@
 """A store of real, small runs for the tests of the report."""
 
+import json
 import shutil
 from pathlib import Path
 
 import numba
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dnatrace.runs import store
 from dnatrace.runs.config import RunConfig
@@ -46,3 +49,29 @@ def copy_run(path, to, label, seed=SEEDS[0]):
     """Copy one run into a store of its own, where a test may break it."""
     name = config_of(label, seed).digest
     return Path(shutil.copytree(path / name, to / name))
+
+
+HOSTILE = "</script><script>window.hacked = 1</script><img src=https://example.invalid/x onerror=y>"
+
+
+def poison(run):
+    """Put markup into every text of a run."""
+    config = json.loads((run / "config.json").read_text())
+    config["method"]["name"] = config["simulator"]["contacts"] = HOSTILE
+    config["<b>key"] = HOSTILE
+    (run / "config.json").write_text(json.dumps(config))
+    summary = json.loads((run / "summary.json").read_text())
+    summary |= {"method": HOSTILE, "simulator": HOSTILE}
+    texts = ("mechanism", "unit", "release", "noise")
+    summary["privacy"] |= dict.fromkeys(texts, HOSTILE)
+    (run / "summary.json").write_text(json.dumps(summary))
+    provenance = dict.fromkeys(("dnatrace", "commit", "config_digest", "python"), HOSTILE)
+    (run / "provenance.json").write_text(json.dumps(provenance | {"libraries": {HOSTILE: HOSTILE}}))
+    ledger = json.loads((run / "ledger.json").read_text())
+    ledger["releases"] = [{"day": 1, "kind": HOSTILE, HOSTILE: HOSTILE, "spent": HOSTILE}]
+    (run / "ledger.json").write_text(json.dumps(ledger))
+    (run / "statement.txt").write_text(HOSTILE)
+    groups = pq.read_table(run / "groups.parquet").to_pylist()
+    for row in groups:
+        row["grouped_by"] = row["group"] = HOSTILE
+    pq.write_table(pa.Table.from_pylist(groups), run / "groups.parquet")

@@ -35,7 +35,7 @@ from . import reference_privacy
 from .private_methods import ONE, RecordingNoise, WeakNoise, facts_of, game, made, released
 from .reference_networks import random_model, small
 from .reference_privacy import SilentNoise, parameters
-from .test_certificate import TAMPERED, write
+from .tampered_models import TAMPERED, write
 
 PAPER = SeirParameters()
 SOUND = [DpfnSRelease.LINEAR, DpfnSRelease.RESTART]

@@ -1,7 +1,9 @@
 """The names that users and scripts rely on."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,24 +11,30 @@ import pytest
 import dnatrace as dt
 
 
-def test_the_example_of_the_readme_runs():
-    contacts = np.array([[0, 1, 2], [1, 0, 2], [1, 2, 3], [2, 1, 3]])
-    beliefs = dt.infer(
-        contacts,
-        np.array([[0, 4, 1]]),
-        n_people=3,
-        n_days=7,
-        parameters=dt.SeirParameters(p1=0.03),
-        test_errors=dt.TestErrors(false_positive_rate=0.01, false_negative_rate=0.001),
-        rounds=5,
-        clip=None,
-        levels=None,
-    )
-    assert beliefs.shape == (3, 7, 4)
-    assert beliefs.dtype == np.float32
+def test_the_code_block_of_the_readme_runs(capsys):
+    """As it is printed there, but for a smaller city and fewer days."""
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    small = block.replace("people=10_000, days=100", "people=300, days=5")
+    assert small != block
+    names = {}
+    exec(compile(small, "README.md", "exec"), names)
+    assert names["beliefs"].shape == (3, 7, 4)
+    assert names["beliefs"].dtype == np.float32
+    assert names["result"].daily.num_rows == 5
+    peak, contact = map(float, capsys.readouterr().out.splitlines()[-1].split())
+    assert 0.0 <= peak <= 1.0
+    assert contact > 0.0
+
+
+def test_the_contract_of_infer_and_of_a_private_run():
+    rows = np.array([[0, 1, 2], [1, 0, 2], [1, 2, 3], [2, 1, 3]])
+    tests = np.array([[0, 4, 1]])
+    sizes = {"n_people": 3, "n_days": 7, "rounds": 5, "clip": None, "levels": None}
+    assert dt.infer(rows, tests, **sizes).shape == (3, 7, 4)
     result = dt.run(dt.RunConfig(method="dpfn-s", epsilon=1.0, people=200, days=5, seed=1))
     assert 0 <= result.summary["peak_infected"] <= 1
-    assert result.daily.num_rows == 5
+    assert sys.modules[dt.RunConfig.__module__].load_config is dt.load_config
 
 
 def test_privacy_is_reachable_from_the_package():

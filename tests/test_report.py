@@ -24,10 +24,9 @@ from dnatrace.runs import parameters, presentation
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.sweeps.study import Spread
-from tests.report_store import DAYS, SEEDS, SETTINGS, config_of, copy_run
+from tests.report_store import DAYS, HOSTILE, SEEDS, SETTINGS, config_of, copy_run, poison
 
 ROOT = Path(__file__).parents[1]
-HOSTILE = "</script><script>window.hacked = 1</script><img src=https://example.invalid/x onerror=y>"
 
 
 def runs_by_label(directory):
@@ -332,29 +331,6 @@ def test_every_setting_has_a_meaning():
 
 
 # ---- Hostile and damaged files ------------------------------------------------------------------
-
-
-def poison(run):
-    """Put markup into every text of a run."""
-    config = json.loads((run / "config.json").read_text())
-    config["method"]["name"] = config["simulator"]["contacts"] = HOSTILE
-    config["<b>key"] = HOSTILE
-    (run / "config.json").write_text(json.dumps(config))
-    summary = json.loads((run / "summary.json").read_text())
-    summary |= {"method": HOSTILE, "simulator": HOSTILE}
-    texts = ("mechanism", "unit", "release", "noise")
-    summary["privacy"] |= dict.fromkeys(texts, HOSTILE)
-    (run / "summary.json").write_text(json.dumps(summary))
-    provenance = dict.fromkeys(("dnatrace", "commit", "config_digest", "python"), HOSTILE)
-    (run / "provenance.json").write_text(json.dumps(provenance | {"libraries": {HOSTILE: HOSTILE}}))
-    ledger = json.loads((run / "ledger.json").read_text())
-    ledger["releases"] = [{"day": 1, "kind": HOSTILE, HOSTILE: HOSTILE, "spent": HOSTILE}]
-    (run / "ledger.json").write_text(json.dumps(ledger))
-    (run / "statement.txt").write_text(HOSTILE)
-    groups = pq.read_table(run / "groups.parquet").to_pylist()
-    for row in groups:
-        row["grouped_by"] = row["group"] = HOSTILE
-    pq.write_table(pa.Table.from_pylist(groups), run / "groups.parquet")
 
 
 def test_markup_in_files_stays_text(one_run, html):

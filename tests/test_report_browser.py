@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dnatrace.report import write_report
-from tests.report_store import DAYS, SEEDS, copy_run
-from tests.test_report import HOSTILE, poison
+from tests.report_store import DAYS, HOSTILE, SEEDS, copy_run, poison
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = next(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dnatrace.records import TestLog as TestLog
     from dnatrace.rng import Stream as Stream
     from dnatrace.runs.config import RunConfig as RunConfig
+    from dnatrace.runs.config import load_config as load_config
     from dnatrace.runs.run import RunResult as RunResult
     from dnatrace.runs.run import run as run
     from dnatrace.seir import SeirParameters as SeirParameters
@@ -36,6 +37,7 @@ _HOMES = {
     "InputError": "dnatrace.errors",
     "compare": "dnatrace.sweeps.study",
     "RunConfig": "dnatrace.runs.config",
+    "load_config": "dnatrace.runs.config",
     "RunResult": "dnatrace.runs.run",
     "run": "dnatrace.runs.run",
     "infer": "dnatrace.inference.factorised_neighbours",
