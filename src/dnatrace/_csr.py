@@ -21,7 +21,7 @@ def sort_by_receiver(senders: Any, receivers: Any, starts: Any, ends: Any, n_peo
     Two stable counting sorts, first by sender and then by receiver: the result does not depend on
     the order of the rows, so neither does any sum over a receiver's contacts.
     The contacts are `senders` and `receivers`, uint32, from starts[k] to ends[k] for every k.
-    Cost: O(people + contacts) time, 4 bytes a contact and 12 bytes a person of working memory.
+    Cost: O(people + contacts) time, 4 bytes per contact and 12 bytes per person of working memory.
     """
     one = np.uint32(1)
     sender_starts = np.zeros(n_people + 1, dtype=np.uint32)
@@ -56,7 +56,7 @@ def split_by_day(senders: Any, receivers: Any, days: Any, n_people: int, n_days:
     Returns (first bad row or the number of rows, senders, receivers as uint32, starts [days + 1,
     chunks]): the rows of day d in chunk k are from starts[d, k] to starts[d + 1, k]. A row is bad
     when an id or a day is out of range or when a person meets themselves.
-    Cost: one read and one write of the rows, chunks in parallel; 8 bytes a contact.
+    Cost: one read and one write of the rows, chunks in parallel; 8 bytes per contact.
     """
     n = senders.size
     # numpy asks the system for large pages, which the compiled allocator does not.

@@ -20,7 +20,7 @@ class DayContacts:
     """The directed contacts of one day, grouped by receiver.
 
     The messages that reach person r come from `senders[offsets[r]:offsets[r + 1]]`. A sender that
-    stands there twice is two contacts. No padding, no cap: 4 bytes a contact plus the offsets.
+    stands there twice is two contacts. No padding, no cap: 4 bytes per contact plus the offsets.
 
     Attributes:
         offsets: int32 [people + 1].
@@ -168,7 +168,7 @@ class ContactWindow:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class TestLog:
-    """The results of own tests over the last `n_days` days, one at most a person and day.
+    """The results of own tests over the last `n_days` days, at most one per person and day.
 
     Attributes:
         n_people: how many people there are, tested or not.

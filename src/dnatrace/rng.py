@@ -52,11 +52,11 @@ class Stream:
         return np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))
 
     def uniform(self, people: ArrayLike, day: int = 0, draw: int = 0) -> NDArray[np.float64]:
-        """Draw from the open interval (0, 1), one value a person."""
+        """Draw from the open interval (0, 1), one value per person."""
         return _uniforms(self.key, np.asarray(people, dtype=np.int64), day, draw)
 
     def normal(self, people: ArrayLike, day: int = 0, draw: int = 0) -> NDArray[np.float64]:
-        """Draw from the standard normal distribution, one value a person."""
+        """Draw from the standard normal distribution, one value per person."""
         return _normals(self.key, np.asarray(people, dtype=np.int64), day, draw)
 
     def generator(self, person: int = 0, day: int = 0) -> np.random.Generator:

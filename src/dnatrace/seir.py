@@ -78,10 +78,11 @@ class SeirParameters(Settings):
 
 
 class TestErrors(Settings):
-    """How often a test errs: of a person who is truly positive or not.
+    """How often a test errs, for two uses with one pair of rates.
 
-    Who is truly positive depends on who asks. The model's people (`likelihood`) are when they are
-    I; the swabs of a simulated run find E and I (`policy.laboratory`).
+    Inside the phones' model (`likelihood`) only I is truly positive: the false positive rate is
+    P(positive | not I), E included. The swabs of a simulated run find E and I
+    (`policy.laboratory`): there it is P(positive | neither E nor I).
     """
 
     __test__: ClassVar[bool] = False  # the name does not make it a test case
@@ -92,7 +93,7 @@ class TestErrors(Settings):
     false_negative_rate: Share = setting(0.001, "P(negative) of a person in E or I", source=_PAPER)
 
     def likelihood(self, positive: bool, infected: bool) -> float:
-        """Return P(outcome | infected or not), at least `LIKELIHOOD_FLOOR`."""
+        """Return P(outcome | I, or not I), at least `LIKELIHOOD_FLOOR`."""
         share_positive = 1.0 - self.false_negative_rate if infected else self.false_positive_rate
         return max(share_positive if positive else 1.0 - share_positive, LIKELIHOOD_FLOOR)
 
@@ -170,7 +171,7 @@ def rescale(weights: Any) -> None:
 
 @njit(cache=True)
 def forward_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, alpha: Any) -> None:
-    """Fill alpha [days, 4, block] with P(state, tests up to the day), up to a factor a day.
+    """Fill alpha [days, 4, block] with P(state, tests up to the day), up to one factor per day.
 
     Args:
         leave: P(S → E) after each day, [days, block]; the last day is not used.
@@ -218,7 +219,7 @@ def smooth_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, alp
     """Fill alpha [days, 4, block] with the posterior of every state and day given all tests.
 
     Guarantee: every posterior sums to 1; no NaN for finite or infinite exposures and any tests.
-    Cost: about 40 flops a person-day, O(days × block); arguments as in `forward_block`.
+    Cost: about 40 flops per person-day, O(days × block); arguments as in `forward_block`.
     """
     forward_block(leave, stay, ratio, p0, g, h, alpha)
     n_days, width = ratio.shape
@@ -245,7 +246,7 @@ def last_day_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) 
     """Fill beliefs [people, 4] with the posterior of the last day: the forward pass alone.
 
     Exposures are [days, people], oldest day first, the last day is not read; outcomes int8 [days,
-    people]; model as of `pack_model`. Cost: one exponential and about 20 flops a person-day.
+    people]; model as of `pack_model`. Cost: one exponential and about 20 flops per person-day.
     """
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):

@@ -31,7 +31,7 @@ def check_format(path: Path) -> None:
 
 
 def write(beliefs: NDArray[np.float32], path: Path) -> None:
-    """Write one row a person and day (person, day, S, E, I, R), whole or not at all."""
+    """Write one row per person and day (person, day, S, E, I, R), whole or not at all."""
     check_format(path)
     n_people, n_days, _ = beliefs.shape
     columns: dict[str, NDArray[Any]] = {

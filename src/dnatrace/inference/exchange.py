@@ -1,4 +1,4 @@
-"""What phones hear from each other on a day: the seam between contacts and inference.
+"""What phones receive from each other on a day: the seam between contacts and inference.
 
 A deployment runs this part encrypted, in an enclave or on servers. Whatever does it gets the
 contacts and the tests of the window and gives each phone what it received.

@@ -40,7 +40,8 @@ def clipped_exposures(
 ) -> Floats:
     """Return each day's exposure x = Σ -log(1 - p1·min(message, γ)): float64 [days, people].
 
-    Guarantee: replacing one message changes one entry, by at most `privacy.exposure_reach`.
+    Guarantee: replacing one message changes one entry, by at most
+    `privacy.sensitivity.exposure_reach`.
     """
     check_shape(window, messages)
     exposures = np.empty(messages.shape)

@@ -1,7 +1,7 @@
 """Factorised Neighbours: every person's belief from the messages of their contacts and own tests.
 
 A message is the sender's probability of being infected, P(I), on the day of the contact. Under the
-factorised neighbourhood a person depends on messages through one number a day, the exposure
+factorised neighbourhood a person depends on messages through one number per day, the exposure
 x = Σ -log(1 - p1·message); given exposures and own tests the belief is the smoothed posterior of
 the chain in `dnatrace.seir`. The two halves are separate, pure functions: `exposures_of` and
 `infected` / `beliefs`. Everybody updates at once, for a number of rounds that start from zero
@@ -36,7 +36,7 @@ Messages = NDArray[np.float32]  # [days, people]
 Exposures = NDArray[np.float32]  # [days, people]
 
 DEFAULT_ROUNDS = 5
-MOST_LEVELS = 65_536  # two bytes a message; more would say nothing more
+MOST_LEVELS = 65_536  # two bytes per message; more would say nothing more
 
 
 class ContradictoryTestsWarning(UserWarning):

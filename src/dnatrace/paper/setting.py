@@ -1,7 +1,7 @@
 """The paper's figure and table as configurations: methods, scenarios, settings, sizes.
 
-Every method runs at the published setting (preset `paper`: release as published, γ = 0.7, P(I)) and
-with its sound release at its own best γ (preset `standard`). `fn` without privacy, `public-only`
+Every method runs at the published setting (preset `paper`: variant as published, γ = 0.7, P(I)) and
+with its sound variant at its own best γ (preset `standard`). `fn` without privacy, `public-only`
 without messages and `random` stand beside them under both.
 """
 

@@ -117,7 +117,7 @@ def _history_in_words(history: NDArray[np.int8]) -> str:
 
 
 def audit_claims(draws: int) -> list[Claim]:
-    """Return the lemma: the published release is (ε, δ)-private, without and with own tests."""
+    """Return the lemma: the published variant is (ε, δ)-private, without and with own tests."""
     overrides: dict[str, Any] = {"method": "dna", "release": "as_published", "epsilon": 1.0}
     overrides["method.model"] = published_model()
     config = load_config(preset="paper", overrides=overrides)

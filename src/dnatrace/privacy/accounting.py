@@ -9,7 +9,7 @@ Costs are stated for three units. A *release* is one day's noise on what one per
 of: what that day adds to everything made before. A score that reads earlier releases again may tell
 as much as all of them; `Ledger.score_epsilon` says how much one score alone can. A *contact* is one
 contact on one day, over all releases its message reaches, whatever values the message takes. A
-*pair* is the same two people meeting once a day on `PAIR_DAYS` consecutive days.
+*pair* is the same two people meeting once per day on `PAIR_DAYS` consecutive days.
 """
 
 import math

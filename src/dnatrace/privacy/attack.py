@@ -1,8 +1,9 @@
-"""The adversary of the paper, played out: what does a phone learn about a person it met?
+"""The adversary game of the paper: what does a phone learn about a person it met?
 
 The attacker installs the app, meets only the victim and watches their own score. Whether the victim
-is infectious (message γ) or not (message 0) is a coin flip; the attacker guesses from the scores.
-Co-attackers meet the same victim and pool their scores; on repeated days they meet again.
+is infectious, in state I (message γ), or not (message 0) is a coin flip; the attacker guesses from
+the scores. Co-attackers meet the same victim and pool their scores; on repeated days they meet
+again.
 """
 
 import math
@@ -95,7 +96,7 @@ def attack(
     delta: float = 1e-3,
     mu: float | None = None,
 ) -> AttackResult:
-    """Play the attack `draws` times against each kind of victim.
+    """Play the game `draws` times against each kind of victim.
 
     Args:
         sample: releases seen by all attackers together, [draws, scores]; world 1 is infectious.
@@ -105,7 +106,7 @@ def attack(
         epsilon: what is claimed for everything the attackers see; None for no claim.
         delta: of the claim.
         mu: the same claim as a parameter of Gaussian privacy, which limits the attackers more
-            tightly (`dnatrace.methods.rehearsal.Rehearsal.pooled_mu`); None for no such claim.
+            tightly (`dnatrace.methods.adversary.AdversaryGame.pooled_mu`); None for no such claim.
     """
     require_at_least("draws", draws, 100)
     trial = [_matrix(sample(world, draws // 2)) for world in (0, 1)]

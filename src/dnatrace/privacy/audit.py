@@ -1,6 +1,6 @@
 """Attack our own releases: a lower bound on ε that holds whatever the proof says.
 
-Two neighbouring windows, many releases of each. Whatever event tells the windows apart, an
+Two neighbouring worlds, many releases of each. Whatever event tells the worlds apart, an
 (ε, δ)-private release satisfies P₁(event) ≤ exp(ε)·P₀(event) + δ; so exact confidence limits on the
 two probabilities give a lower bound on ε. A bound above the claim refutes the claim; a bound below
 it proves nothing.
@@ -35,7 +35,7 @@ class AuditResult:
         delta: at which δ.
         lower_bound: ε is at least this, with the stated confidence.
         confidence: probability that the bound is valid.
-        draws: releases of each window behind the bound.
+        draws: releases of each world behind the bound.
         share_first: how often the event was seen in the world it points to.
         share_second: how often it was seen in the other.
     """
@@ -83,7 +83,7 @@ def audit(
     event is fixed on draws of its own (a quarter of `draws`) before the counted draws are made.
     Reference: Clopper and Pearson 1934; Jagielski, Ullman and Oprea 2020, "Auditing differentially
     private machine learning".
-    Edge cases: 0 when nothing tells the windows apart. With n draws no bound exceeds about
+    Edge cases: 0 when nothing tells the worlds apart. With n draws no bound exceeds about
     log(n / 5.3) at 99 %.
     """
     require_delta(delta)

@@ -1,6 +1,6 @@
 """Where noise comes from: a fast back end for simulation, a secure one for protecting people.
 
-The fast back end draws floating-point normals from counter-based streams. It makes experiments
+The fast back end draws floating-point normals from counter-based streams. It makes simulations
 repeatable and protects nobody: its key is the seed of the run, and the low bits of floating-point
 noise give values away (Mironov 2012, "On significance of the least significant bits for
 differential privacy"). The secure back end samples the discrete Gaussian of OpenDP on a grid, with
@@ -22,7 +22,7 @@ GRID = 2.0**-30  # values and noise of the secure back end are multiples of it
 SCORE_GRID = 2.0**-10  # published scores are rounded to it
 SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
 _FEWEST_STEPS = 64.0  # least standard deviation of the secure back end, in steps of the grid
-_SCALE_STEPS = 32  # distinct noise scales a factor of two; at most 2.2 % more noise than asked
+_SCALE_STEPS = 32  # distinct noise scales per factor of two; at most 2.2 % more noise than asked
 
 
 class Noise(Protocol):
@@ -89,7 +89,7 @@ class FastNoise:
     ) -> NDArray[np.float64]:
         """Add normals of the stream `purpose`; see `Noise`.
 
-        Cost: about 30 ns a draw, people in parallel.
+        Cost: about 30 ns per draw, people in parallel.
         """
         key = Stream(self.seed, purpose).key
         rows = np.atleast_2d(values).astype(np.float64)
@@ -134,8 +134,8 @@ class SecureNoise:
     ) -> NDArray[np.float64]:
         """Add discrete Gaussian noise; `purpose`, `day` and `draw` are not needed. See `Noise`.
 
-        Cost: about 25 µs a draw and 0.3 ms for every distinct scale; scales are rounded up to
-        `_SCALE_STEPS` a factor of two, so that draws of one scale are made together.
+        Cost: about 25 µs per draw and 0.3 ms for every distinct scale; scales are rounded up to
+        `_SCALE_STEPS` per factor of two, so that draws of one scale are made together.
         """
         del purpose, day, draw
         flat = values.ravel().astype(np.float64)

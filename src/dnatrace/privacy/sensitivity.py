@@ -125,7 +125,7 @@ def history_bound(
     """Return a bound on |ΔF| of each person given own tests and counts: float64 [people].
 
     Guarantee: holds for all messages in [0, γ] and either score. About four times what a search
-    finds; only the case without tests and the linear release are claimed tight.
+    finds; only the case without tests and the variant `linear` are claimed tight.
     Method: r is the largest evidence ratio E : S of the tests after a contact (`evidence_ratios`).
     If r ≤ 1, c; otherwise the most a posterior with evidence up to r can move when the prior moves
     from p0 to p0 + c(1 - p0), at least c.

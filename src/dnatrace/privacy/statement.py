@@ -42,7 +42,7 @@ class Provenance:
 
     Attributes:
         method: name of the method.
-        release: name of its release.
+        release: name of its variant of the release.
         noise: name of the noise back end.
         training: where training data came from; None when nothing was trained.
         audit: result and date of the last audit; None when there was none.
@@ -62,7 +62,7 @@ def statement(
     target: Target | None,
     deltas: Sequence[float] = (1e-3, 1e-5, 1e-6),
 ) -> str:
-    """Return the guarantee of a run, one paragraph a question.
+    """Return the guarantee of a run, one paragraph per question.
 
     Guarantee: every number is computed from the events of the ledger. A run without protection,
     whose stated sensitivity fails, that spent more than its target, or whose noise is for

@@ -1,4 +1,4 @@
-"""What simulators of other projects have in common: they are watched from outside."""
+"""What external simulators have in common: they are watched from outside."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from dnatrace.simulators.base import CourseState, checked_mask
 
 
 class ExternalPeople:
-    """People of a simulator that nobody here wrote: last states read, infections noticed."""
+    """People of an external simulator: last states read, infections noticed."""
 
     def __init__(self, states: NDArray[np.uint8]) -> None:
         self.n_people: int = states.size

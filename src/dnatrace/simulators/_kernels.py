@@ -133,7 +133,7 @@ def random_partners(key: Any, day: Any, owners: Any) -> Any:
         day: the day.
         owners: int32 [places], each person as often as they meet someone.
 
-    Cost: O(places), three eighths of a Philox call a place; the shuffles stay in cache.
+    Cost: O(places), three eighths of a Philox call per place; the shuffles stay in cache.
     """
     n_buckets = 1
     while n_buckets < _MOST_BUCKETS and n_buckets * _PLACES_PER_BUCKET < owners.size:

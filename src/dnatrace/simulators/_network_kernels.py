@@ -157,7 +157,7 @@ def decide_balanced(rest: Any, margins: Any, order: Any, draws: Any) -> None:
     margins] alone, until one of them is 0 or 1; the last margin is given up when too few numbers
     are left. Each number takes one of the `draws` at most.
 
-    Cost: margins³ operations a number.
+    Cost: margins³ operations per number.
     """
     n_margins = margins.shape[1]
     undecided = order.copy()

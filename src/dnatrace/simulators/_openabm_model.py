@@ -3,7 +3,7 @@
 Nothing here copies Python lists: people, pairs and edges are numpy views of the simulator's own
 arrays, laid out as its headers declare them. Two variants exist. The fork (aleingrosso) keeps the
 pairs of all days in one array and knows no isolation without household contacts; upstream
-(BDI-pathogens) keeps a chain of blocks a day. The layout is checked before it is trusted.
+(BDI-pathogens) keeps one chain of blocks per day. The layout is checked before it is trusted.
 
 The simulator has one global random generator and ends the process when a parameter does not suit
 it: `_openabm_process` gives every model a process of its own. This module therefore imports little.
@@ -330,7 +330,7 @@ def _within(values: NDArray[Any], least: int, most: int) -> bool:
 
 
 def _write_households(path: Path) -> None:
-    """Write the reference households as the simulator reads them: one row a household."""
+    """Write the reference households as the simulator reads them: one row per household."""
     rows = read_table("household_compositions.csv")
     ages = [name for name in rows[0] if name.startswith("age_")]
     lines = [",".join(name.replace("age", "a") for name in ages)]

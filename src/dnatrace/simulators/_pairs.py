@@ -1,4 +1,4 @@
-"""From the undirected pairs that a foreign simulator lists to the contacts of a day."""
+"""From the undirected pairs that an external simulator lists to the contacts of a day."""
 
 from typing import Any
 

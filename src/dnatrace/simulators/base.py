@@ -46,7 +46,7 @@ class ContactKind(IntEnum):
 N_STATES = len(CourseState)
 N_KINDS = len(ContactKind)
 
-# S, E, I, R as 0 … 3 by course state. The grouping is that of the published experiments:
+# S, E, I, R as 0 … 3 by course state. The grouping is that of the published results:
 # 1-3 are exposed, 4-7 infected, 8-10 removed.
 SEIR_OF_COURSE = np.array([0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3], dtype=np.uint8)
 

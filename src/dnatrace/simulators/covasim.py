@@ -1,4 +1,4 @@
-"""Covasim behind our protocol: a simulator that nobody here wrote (Kerr et al. 2021).
+"""Covasim behind our protocol: an external simulator (Kerr et al. 2021).
 
 Installed with `pip install 'dnatrace[covasim]'`; versions 3.1 and 4.0. It is imported when the
 first simulator is built, never before.
@@ -135,7 +135,7 @@ class Covasim(ExternalPeople):
 
     Default parameters, no interventions of its own, no rescaling: one agent is one person.
     Contacts are the pairs of the four layers (households, schools, workplaces, community), the same
-    every day, about 35 a person; a pair listed twice is two contacts; pairs of a person with
+    every day, about 35 per person; a pair listed twice is two contacts; pairs of a person with
     themselves and with a dead or isolated end are dropped. People in hospital keep their contacts:
     Covasim lets the disease pass over them. Isolation sets its quarantine flags, with a factor of 0
     on both ends of a contact in every layer.
@@ -329,7 +329,7 @@ def _course_states(
     severe_on: NDArray[Any],
     flags: dict[str, NDArray[np.bool_]],
 ) -> NDArray[np.uint8]:
-    """Map Covasim's flags to one state a person; what is set later wins.
+    """Map Covasim's flags to one state per person; what is set later wins.
 
     The prognosis is drawn at infection: a date tells who will have symptoms and who will be severe.
     """

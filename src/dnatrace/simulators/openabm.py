@@ -1,4 +1,4 @@
-"""OpenABM-Covid19 behind our protocol: the simulator of the papers (Hinch et al. 2021).
+"""OpenABM-Covid19 behind our protocol: the external simulator of the papers (Hinch et al. 2021).
 
 Used when the user has installed it; it is not on PyPI. Two variants are supported, told apart by
 themselves: the fork of the contact-tracing papers and upstream.
@@ -128,7 +128,8 @@ class OpenABM(ExternalPeople):
     person changes whom others meet by chance.
 
     Every model lives in a process of its own, which ends with this object: its random generator is
-    global, and it ends its process when it cannot go on. `infected_on` keeps the first infection.
+    global, and it ends its process when it cannot continue. `infected_on` keeps the first
+    infection.
 
     Args:
         n_people: how many people, 5,000 at least: with fewer it cannot draw its households.

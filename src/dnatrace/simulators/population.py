@@ -1,7 +1,7 @@
 """The people of the city: ages, households, occupation networks, numbers of random meetings.
 
 The structure is that of OpenABM-Covid19 (Hinch et al. 2021): households from a reference table of
-compositions, five small-world occupation networks, and a fixed daily number of random meetings a
+compositions, five small-world occupation networks, and a fixed daily number of random meetings per
 person. Both the age shares and the household-size shares of the country are met.
 """
 
@@ -98,7 +98,7 @@ class Population:
         neighbours: int32 [2 edges], occupation partners of each person.
         edges: int32 [2 edges], the id of the edge to that partner, the same from both ends.
         meetings: int32 [people], places of each person among the random meetings of a day.
-        mean_contacts: float64 [age types, kinds], expected contacts a day.
+        mean_contacts: float64 [age types, kinds], expected contacts per day.
     """
 
     age_groups: NDArray[np.uint8]

@@ -73,7 +73,7 @@ class Replay:
 
     The hazard of a contact is that of the city, R · S_age · A_course / Ī_age · (gamma mass of the
     day since infection), where Ī is the mean number of contacts that people of the receiver's age
-    type (child, adult, elderly) have a day in this list: R keeps its meaning for sparse and dense
+    type (child, adult, elderly) have per day in this list: R keeps its meaning for sparse and dense
     lists. All contacts weigh the same; a column `kind` is allowed and ignored.
 
     Args:

@@ -168,7 +168,7 @@ def _die_with_parent() -> None:
 
 @contextmanager
 def deaf_to_interrupts() -> Iterator[None]:
-    """Let processes started in the block not hear Ctrl-C: whoever started them ends them.
+    """Let processes started in the block ignore Ctrl-C: whoever started them ends them.
 
     The resource tracker must run before: a process that starts it (the first that is spawned)
     unblocks the signal.
