@@ -85,6 +85,9 @@ def test_short_names_keep_working_and_say_what_replaced_them(caplog):
             ]
         )
     assert short == full
+    for preset in preset_names():  # also where the preset has the full name
+        mine = load_config(preset=preset, overrides={"method": "dpfn", "method.mu_ref": 0.01})
+        assert mine.method.mu_ref == 0.01
     assert caplog.messages == [
         "seir.p1 is now called seir.transmission_per_contact",
         "method.rho is now called method.exposure_spread",

@@ -103,7 +103,7 @@ class Loop:
 
     Attributes:
         simulator: who meets whom, who gets infected; on day 0.
-        exchange: what phones hear from each other.
+        exchange: what phones receive from each other.
         method: what is released.
         policy: who is tested and who isolates.
         laboratory: capacity, delays and errors of tests.
@@ -112,7 +112,7 @@ class Loop:
         window_days: how many days of contacts and tests are kept.
         adoption: the share with the app by age group, nine numbers.
         with_messages: whether messages are computed even if the method does not look at them, for
-            those who record them; nothing else changes.
+            training; nothing else changes.
     """
 
     simulator: Simulator

@@ -163,7 +163,7 @@ class AdversaryGame:
         return np.concatenate(batches)
 
     def pooled_mu(self) -> float:
-        """Return μ of everything the attackers of a encounter see; infinite when it is not proved.
+        """Return μ of everything the attackers of an encounter see; infinite when it is not proved.
 
         Guarantee: all messages of the victim may change at once. Under one draw of noise for all
         days their effects add up, otherwise their squares do; attackers with noise of their own
@@ -174,7 +174,7 @@ class AdversaryGame:
 
 
 def _event_square(event: Event, encounter: Encounter) -> float:
-    """Return the squared μ of one release to all attackers of a encounter."""
+    """Return the squared μ of one release to all attackers of an encounter."""
     if isinstance(event, PublicEvent):
         return 0.0
     if not isinstance(event, GaussianEvent):
@@ -207,9 +207,9 @@ def _release_in(
 
 
 def _contacts(encounter: Encounter, copies: int, met: bool) -> DayContacts:
-    """Return one day: attackers hear the victim of their encounter (if met) and the others."""
+    """Return one day: attackers receive from the victim of their encounter, if met, and others."""
     n_attackers = encounter.attackers * copies
-    heard = encounter.others * encounter.meetings + met
+    received = encounter.others * encounter.meetings + met
     copy_of = np.repeat(np.arange(copies, dtype=np.int32), encounter.attackers)
     victims = n_attackers + copy_of
     others = n_attackers + copies + copy_of[:, None] * encounter.others
@@ -217,7 +217,7 @@ def _contacts(encounter: Encounter, copies: int, met: bool) -> DayContacts:
     others = np.repeat(others, encounter.meetings, axis=1)
     senders = np.column_stack([victims, others]) if met else others
     per_person = np.zeros(n_attackers + copies * (1 + encounter.others), dtype=np.int32)
-    per_person[:n_attackers] = heard
+    per_person[:n_attackers] = received
     offsets = np.concatenate([[0], np.cumsum(per_person)])
     return DayContacts(offsets=offsets.astype(np.int32), senders=senders.ravel().astype(np.int32))
 
@@ -235,7 +235,7 @@ def _facts(
     outcomes = np.full(shape, NOT_TESTED, dtype=np.int8)
     own = encounter.own_tests[window.first_day : day + 1]
     outcomes[:, :n_attackers] = np.array(own, dtype=np.int8)[:, None]
-    if world:  # what `traditional` hears of the victim
+    if world:  # what `traditional` learns of the victim
         outcomes[:, n_attackers : n_attackers + copies] = 1
     public = PublicFacts(
         day=day,

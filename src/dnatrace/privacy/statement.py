@@ -119,7 +119,7 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
         )
         lines.append(
             f"Cost at δ = {d:g}: ε = {release} for one release to one person; {contact} for one "
-            f"contact over all releases it reaches; {pair} for a pair that meets once a day on "
+            f"contact over all releases it reaches; {pair} for a pair that meets once per day on "
             f"{PAIR_DAYS} days."
         )
     reads = max((e.reads for e in ledger.events if isinstance(e, GaussianEvent)), default=1)
@@ -132,7 +132,7 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
     true = ledger.true_epsilon(delta)
     if true is not None:
         lines.append(
-            f"Stated by the method: ε = {_number(ledger.nominal_epsilon(delta))} a release at "
+            f"Stated by the method: ε = {_number(ledger.nominal_epsilon(delta))} per release at "
             f"δ = {delta:g}. True: {_number(true['median'])} for the median person-day, "
             f"{_number(true['worst'])} for the worst one found, at most {_number(true['bound'])}."
         )

@@ -144,7 +144,7 @@ def _method_maker(config: RunConfig) -> Callable[[int], Method]:
 
 
 def _claimed_epsilon(config: RunConfig, encounter: Encounter) -> float:
-    """Return the ε that the method claims for one contact over the releases of a encounter.
+    """Return the ε that the method claims for one contact over the releases of an encounter.
 
     A method whose stated sensitivity fails is held to what it states.
     """

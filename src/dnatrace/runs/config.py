@@ -164,7 +164,7 @@ class RunConfig(Settings):
 
     @property
     def n_initially_infected(self) -> int:
-        """How many people are infected on day 0; the published experiments' numbers by default."""
+        """How many people are infected on day 0; by default as in the published experiments."""
         if self.initially_infected is not None:
             return min(self.initially_infected, self.people)
         n = 50 if self.people >= 200_000 else 25 if self.people >= 100_000 else 5
@@ -253,10 +253,11 @@ def load_config(
         _merge(given, read_toml(file))
     for text in settings:
         _merge(given, _parse_setting(text))
-    _tell_new_names(given)
+    given = _with_full_names(given, tell=True)
     for key, value in (overrides or {}).items():
         if value is not None:
             _merge(given, nested(SHORTCUTS.get(key, key), value))
+    given = _with_full_names(given, tell=False)
     for section, catalogue in CATALOGUES.items():
         if isinstance(values.get(section), Mapping):
             name = _named(given, section, _named(values, section))
@@ -276,15 +277,20 @@ def _named(values: Mapping[str, Any], section: str, default: str | None = None) 
     return str(chosen.get("name", usual) if isinstance(chosen, Mapping) else chosen)
 
 
-def _tell_new_names(given: Mapping[str, Any]) -> None:
-    """Say which full name has replaced a short one; both are understood."""
+def _with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
+    """Return values under the names they have in files; short names are understood and told."""
     kinds: dict[str, list[type[Settings]]] = {"seir": [ModelSettings], "method": list(METHODS)}
+    named = dict(given)
     for section, models in kinds.items():
         held = given.get(section)
-        for key in held if isinstance(held, Mapping) else ():
-            full = {name: key for model in models for key, name in model.names_in_files().items()}
+        if not isinstance(held, Mapping):
+            continue
+        full = {name: key for model in models for key, name in model.names_in_files().items()}
+        named[section] = {full.get(key, key): value for key, value in held.items()}
+        for key in held if tell else ():
             if full.get(key, key) != key:
                 _LOG.info("%s.%s is now called %s.%s", section, key, section, full[key])
+    return named
 
 
 def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:

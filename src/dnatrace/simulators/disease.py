@@ -281,7 +281,9 @@ def _first_infected(which: FirstInfected, n_people: int, seed: int) -> NDArray[n
 
 def _require_by_age(name: str, values: ByAge) -> None:
     if len(values) != N_AGE_GROUPS:
-        raise InputError(f"{name} needs {N_AGE_GROUPS} values, one an age group, not {len(values)}")
+        raise InputError(
+            f"{name} needs {N_AGE_GROUPS} values, one per age group, not {len(values)}"
+        )
 
 
 def _gamma(time: MeanAndSd) -> Any:

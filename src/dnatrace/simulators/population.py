@@ -113,7 +113,7 @@ class Population:
     def __post_init__(self) -> None:
         sizes = {self.households.size, self.networks.size, self.meetings.size}
         if sizes != {self.n_people} or self.neighbour_offsets.size != self.n_people + 1:
-            raise InputError("the arrays of a population must have one entry a person")
+            raise InputError("the arrays of a population must have one entry per person")
         if np.any(np.diff(self.households) < 0):
             raise InputError("housemates must have consecutive ids: households may not decrease")
 

@@ -150,7 +150,7 @@ def _checked_ages(age_groups: ArrayLike | None, n_people: int) -> NDArray[np.uin
         return np.full(n_people, _UNKNOWN_AGE, dtype=np.uint8)
     ages = np.asarray(age_groups)
     if ages.shape != (n_people,) or ages.dtype.kind not in "iu":
-        raise InputError(f"age_groups must be {n_people} whole numbers, one a person")
+        raise InputError(f"age_groups must be {n_people} whole numbers, one per person")
     if ages.min() < 0 or ages.max() >= N_AGE_GROUPS:
         raise InputError(f"age_groups must lie in 0 … {N_AGE_GROUPS - 1}")
     return ages.astype(np.uint8)
