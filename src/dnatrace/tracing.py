@@ -196,8 +196,8 @@ class Loop:
         clock.lap("release")
 
         policy_state = self.policy.respond(informed, day, policy_state)
-        reached = {"day": day, "queue": queue, "released": released}
-        after = replace(state, **reached, method=method_state, policy=policy_state)
+        after = replace(state, day=day, queue=queue, released=released)
+        after = replace(after, method=method_state, policy=policy_state)
         log = DayLog(
             day=day,
             states=states,
