@@ -1,7 +1,6 @@
-"""The command line as a person uses it: real processes."""
+"""The command line as a person uses it."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -14,16 +13,7 @@ from typer.testing import CliRunner
 import dnatrace
 from dnatrace.cli import app
 
-
-def run(*arguments, cwd=None, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "dnatrace", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-        env=os.environ | environment,
-    )
+from .command_line import run
 
 
 @pytest.fixture
@@ -390,16 +380,3 @@ def test_doctor_prints_what_is_installed():
     assert done.exit_code == 0
     assert f"dnatrace {dnatrace.__version__}" in done.stdout
     assert "simulator city" in done.stdout
-
-
-def test_compilation_is_told_once_and_only_when_it_happens(files):
-    cache = {"NUMBA_CACHE_DIR": str(files / "cache")}
-    arguments = ["infer", "contacts.csv", "tests.csv", "--json"]
-    first = run(*arguments, cwd=files, **cache)
-    assert first.returncode == 0, first.stderr
-    assert first.stderr.splitlines() == [
-        "compiling on first use: about a minute, once per installation"
-    ]
-    again = run(*arguments, cwd=files, **cache)
-    assert again.stderr == ""
-    assert again.stdout == first.stdout

@@ -326,7 +326,9 @@ def test_training_and_running_read_the_same_inputs():
     rng = np.random.default_rng(4)
     decoder, facts = random_decoder(1), some_facts(rng, 50, 14)
     noisy = rng.normal(2.0, 3.0, (14, 50))
-    common = np.tile(common_inputs(3.0, facts.test_errors), (50, 1))
+    errors = facts.test_errors
+    rates = [errors.false_positive_rate, errors.false_negative_rate]
+    common = np.tile(common_inputs(3.0, rates), (50, 1))
     inputs = [scaled_tallies(noisy.T, 3.0), training.personal_inputs(facts), common]
     by_jax = training.forward(decoder.weights, np.concatenate(inputs, axis=1))
     assert decoder.scores(noisy, 3.0, facts) == pytest.approx(np.asarray(by_jax), rel=1e-4)
