@@ -30,3 +30,20 @@ def report_store(tmp_path_factory):
     from tests.report_store import fill
 
     return fill(tmp_path_factory.mktemp("report") / "store")
+
+
+# Modules that take long, by what makes them so; `make quick` leaves them out.
+_SLOW = {
+    "slow": "audit comparison covasim dataset decoder_training deepset dna evaluation plugins "
+    "reproduce sweep tally training verification wheel",
+    "browser": "report_browser",
+    "cluster": "sweep_cluster",
+}
+_MARK_OF = {f"test_{name}": mark for mark, names in _SLOW.items() for name in names.split()}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        mark = _MARK_OF.get(item.module.__name__.rpartition(".")[2])
+        if mark is not None:
+            item.add_marker(mark)

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +18,7 @@ from dnatrace.training import auc_table, evaluation
 from dnatrace.training import generate as training_data
 from dnatrace.training.scores import fn_scores, network_scores
 from tests import reference, reference_neural
+from tests.command_line import run as run_command
 
 KINDS, VARIANTS = ("tight", "paper"), ("combined", "alone", "public")
 
@@ -327,32 +326,27 @@ def test_a_small_run_stands_in_for_a_dataset(directory):
 # The command line
 
 
-def dnatrace(*arguments):
-    command = [sys.executable, "-m", "dnatrace", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_dataset_and_evaluate_from_an_empty_directory(tmp_path, directory):
     data, page = tmp_path / "data", tmp_path / "auc.md"
     small = ("--people", 400, "--days", 20, "--policy", "random", "--set", "initially_infected=20")
-    made = dnatrace("dataset", "--out", data, *small, "--json", "-q")
+    made = run_command("dataset", "--out", data, *small, "--json", "-q")
     assert made.returncode == 0, made.stderr
     answer = json.loads(made.stdout)
     assert answer["origin"]["policy"] == "random"
     assert answer["splits"]["train"]["samples"] == 2 * answer["splits"]["train"]["positives"] > 0
     model = directory / "tight-combined.safetensors"
     options = ("--data", data, "--resamplings", 5)
-    done = dnatrace("evaluate", model, *options, "--out", page, "--json", "-q")
+    done = run_command("evaluate", model, *options, "--out", page, "--json", "-q")
     assert done.returncode == 0, done.stderr
     assert (
         json.loads(done.stdout)["auc"] == json.loads(page.with_suffix(".json").read_text())["auc"]
     )
     assert "Over people not isolated" in page.read_text()
     (data / "dataset.json").unlink()
-    half = dnatrace("evaluate", model, *options)
+    half = run_command("evaluate", model, *options)
     assert (half.returncode, half.stderr.count("\n")) == (2, 1)
     assert "not a complete dataset" in half.stderr
-    clash = dnatrace("dataset", "--out", tmp_path / "new", *small, "--test-seeds", "7000-7001")
+    clash = run_command("dataset", "--out", tmp_path / "new", *small, "--test-seeds", "7000-7001")
     assert (clash.returncode, clash.stderr.count("\n")) == (2, 1)
     assert "seed 7001" in clash.stderr
     assert not (tmp_path / "new").exists()

@@ -257,7 +257,7 @@ def test_shares_that_no_households_can_have_are_refused():
 def test_scattered_households_are_refused(city_sized):
     with pytest.raises(InputError, match="consecutive"):
         replace(city_sized, households=city_sized.households[::-1])
-    with pytest.raises(InputError, match="one entry a person"):
+    with pytest.raises(InputError, match="one entry per person"):
         replace(city_sized, meetings=city_sized.meetings[:-1])
 
 

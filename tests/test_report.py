@@ -6,8 +6,6 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from dnatrace.runs import parameters, presentation
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.sweeps.study import Spread
+from tests.command_line import run as run_command
 from tests.report_store import DAYS, HOSTILE, SEEDS, SETTINGS, config_of, copy_run, poison
 
 ROOT = Path(__file__).parents[1]
@@ -487,18 +486,8 @@ def test_unfinished_and_foreign_directories_are_no_runs(one_run):
 # ---- The command --------------------------------------------------------------------------------
 
 
-def command(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "dnatrace", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-    )
-
-
 def test_the_command_tells_what_it_wrote(report_store, tmp_path):
-    done = command("report", report_store, "--out", "page.html", "--json", cwd=tmp_path)
+    done = run_command("report", report_store, "--out", "page.html", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert (answer["path"], answer["runs"], answer["settings"]) == ("page.html", 27, 9)
@@ -512,7 +501,7 @@ def test_wrong_input_ends_with_one_line(tmp_path):
         (["no"], "no: no such directory"),
         (["empty"], "empty: holds no stored run"),
     ]:
-        done = command("report", *arguments, cwd=tmp_path)
+        done = run_command("report", *arguments, cwd=tmp_path)
         assert done.returncode == 2
         assert done.stdout == ""
         assert words in done.stderr
@@ -522,12 +511,12 @@ def test_wrong_input_ends_with_one_line(tmp_path):
 
 def test_a_stored_run_has_its_page(tmp_path):
     small = ["--preset", "quick", "--method", "fn", "--people", "200", "--days", "4"]
-    done = command("run", *small, "--out", "runs", "-q", cwd=tmp_path)
+    done = run_command("run", *small, "--out", "runs", "-q", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (run,) = (tmp_path / "runs").iterdir()
     assert f"report in {Path('runs') / run.name / 'report.html'}" in " ".join(done.stdout.split())
     written = (run / "report.html").read_text("utf-8")
-    again = command("report", "runs", cwd=tmp_path)
+    again = run_command("report", "runs", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "runs" / "report.html").read_text("utf-8") == written
 
