@@ -19,6 +19,7 @@ from dnatrace.report import measures, page, write_report
 from dnatrace.report.grouping import Names, group_runs
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import parameters, presentation
+from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.sweeps.study import Spread
@@ -524,3 +525,25 @@ def test_a_stored_run_has_its_page(tmp_path):
 def test_quantities_of_the_report_are_documented():
     text = (ROOT / "docs" / "outputs.md").read_text("utf-8")
     assert [key for key in SUMMARY if key not in text and not key.endswith("_uninfected")] == []
+
+
+# ---- Stores of older versions -------------------------------------------------------------------
+
+
+def test_a_store_written_before_methods_had_settings_of_their_own_is_read(tmp_path):
+    """tests/old_store was written by commit 9313b6f: all settings, short names, old columns."""
+    store = shutil.copytree(ROOT / "tests" / "old_store", tmp_path / "store")
+    found = runs_by_label(store)
+    assert set(found) == {"fn", "dpfn-s"}
+    private = found["dpfn-s"]
+    assert private.settings["privacy.epsilon"] == 0.5
+    assert private.settings["seir.transmission_per_contact"] == 0.03
+    assert private.settings["method.gamma"] == 0.2
+    assert not any(key.startswith("privacy.") for key in found["fn"].settings)
+    assert np.isfinite(private.runs[0].daily["isolated_exposed_or_infected"]).all()
+    assert "dpfn-s" in write_report(store).path.read_text("utf-8")
+    again = run(RunConfig(**json.loads((store / "5bf0097db87c4c37" / "config.json").read_text())))
+    stored = found[again.config.method.name].runs[0]
+    for name in ("infected", "tests", "isolated", "auroc"):  # and the run is the same today
+        now = again.daily[name].to_numpy(zero_copy_only=False).astype(float)
+        np.testing.assert_array_equal(now, stored.daily[name])

@@ -3,8 +3,9 @@
 - A `PublicMethod` never sees a secret; its scores are published as public.
 - An `OpenMethod` sees everything and promises nothing; its scores are on record as unprotected.
 - A `PrivateMethod` sees secrets in `query` alone, which says what is to be noised. What comes after
-  the noise (`settle`, `decode`) gets noisy values and public facts, and nothing else: secrets are
-  not among its arguments, and those that were lent to `query` have been closed.
+  the noise gets noisy values and public facts (`decode`) and, to deliver noisy messages, who met
+  whom, which is not protected (`settle`): secrets are not among its arguments, and those that were
+  lent to `query` have been closed.
 
 Methods of all kinds are built from their settings; only this module and the loop publish scores.
 """
@@ -153,7 +154,11 @@ class PrivateMethod(ABC):
         """Return what is to be noised; the only place where secrets are seen."""
 
     def settle(
-        self, noisy: Floats, past: Sequence[Floats], contacts: Sequence[DayContacts], public: Any
+        self,
+        noisy: Floats,
+        past: Sequence[Floats],
+        contacts: Sequence[DayContacts],
+        public: PublicFacts,
     ) -> Floats:
         """Return the rows of today's noisy values as they are kept."""
         del past, contacts, public
