@@ -109,7 +109,7 @@ def test_only_kinds_of_methods_and_the_loop_publish_scores():
 
 def test_only_a_query_sees_secrets():
     """In a private method no function but `query` and what it calls takes `SecretFacts`."""
-    after_noise = {"settle", "decode", "prepare", "remember"}
+    after_noise = {"sent", "settle", "decode", "prepare", "remember"}
     for name, node in nodes(ast.FunctionDef):
         if node.name in after_noise and room_of(name) == "methods":
             taken = {ast.unparse(a.annotation) for a in node.args.args if a.annotation}

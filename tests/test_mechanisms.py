@@ -243,5 +243,8 @@ def test_no_code_outside_privacy_constructs_a_release():
 
 
 def test_nothing_new_costs_nothing():
-    released = publish_processed([], lambda _: np.ones(3), day=5, noise=FastNoise(seed=0))
+    released = publish_processed(
+        [], lambda rows: rows.sum(axis=0), day=5, n_people=3, noise=FastNoise(seed=0)
+    )
+    assert released.scores.tolist() == [0.0, 0.0, 0.0]
     assert released.event == PublicEvent(day=5)

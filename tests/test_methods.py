@@ -1,5 +1,6 @@
 """Every method, through the one protocol; and secrets end at the noise, by type and at run time."""
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,11 +8,14 @@ import numpy as np
 import pytest
 from mypy import api as mypy
 
+from dnatrace.errors import InputError
 from dnatrace.methods.base import Needs, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import OpenMethod, PrivateMethod, PublicMethod, Query
 from dnatrace.privacy.accounting import GaussianEvent, PublicEvent, UnprotectedEvent, UnprovenEvent
 from dnatrace.privacy.release import Released
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import build_loop
 from dnatrace.seir import SeirParameters
 
 from . import reference_privacy
@@ -87,6 +91,19 @@ def test_after_the_noise_there_is_nothing_to_look_at():
     with pytest.raises(AttributeError, match="window"):
         _ = peeping.kept[0].window
     assert secret.messages is not None
+
+
+def test_a_method_whose_settings_do_not_say_that_it_adds_noise_does_not_run(monkeypatch):
+    monkeypatch.setattr(METHODS["dpfn"], "adds_noise", False)
+    with pytest.raises(InputError, match="'dpfn': adds_noise of its settings is wrong"):
+        build_loop(RunConfig(method="dpfn", people=50, days=1))
+
+
+def test_after_the_noise_nobody_is_told_who_met_whom():
+    """With everybody's tests and contacts what people say could be computed anew."""
+    for function in (PrivateMethod.sent, PrivateMethod.settle, PrivateMethod.decode):
+        kinds = inspect.get_annotations(function).values()
+        assert not any("Contact" in str(kind) or "Secret" in str(kind) for kind in kinds)
 
 
 def test_public_facts_hold_no_secret():

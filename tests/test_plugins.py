@@ -11,7 +11,11 @@ import pytest
 from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.chance import RandomSettings
+from dnatrace.methods.fn import FnSettings
 from dnatrace.plugins import Catalogue, Plugin
+from dnatrace.runs.config import RunConfig
+from dnatrace.settings import setting
+from dnatrace.simulators.catalogue import SIMULATORS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "plugins.md"
@@ -146,6 +150,20 @@ def test_a_broken_package_of_others_is_left_out_with_a_line(loaded, reason, capl
     catalogue = Catalogue(METHODS._kind, "dnatrace.methods", (RandomSettings,))
     assert catalogue.names == ["random"]
     assert caplog.messages == [f"method 'theirs' of another package left out: {reason}"]
+
+
+class Mine(FnSettings):
+    """A field that happens to be called as a path of another plug-in."""
+
+    model: str = setting("a", "no path at all")
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # it is not in the catalogue
+def test_only_what_a_plugin_reads_by_content_is_left_out_of_a_digest():
+    plain = [RunConfig().model_copy(update={"method": Mine(model=word)}) for word in "ab"]
+    assert plain[0].digest != plain[1].digest
+    assert METHODS["dna"].read_by_content == ("model",)
+    assert {key for kind in SIMULATORS for key in kind.read_by_content} == {"contacts"}
 
 
 def test_names_that_do_not_exist_are_told():

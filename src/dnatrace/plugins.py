@@ -23,6 +23,8 @@ class Plugin(Settings):
     """What a method, a simulator or a policy says about itself."""
 
     noun: ClassVar[str] = "plug-in"
+    # Keys that point to something whose content is in the fingerprint: where it lies is no matter.
+    read_by_content: ClassVar[tuple[str, ...]] = ()
     name: str
 
     @classmethod

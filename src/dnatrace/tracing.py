@@ -19,7 +19,7 @@ from dnatrace.policy import app
 from dnatrace.policy.base import Ids, Policy, Situation
 from dnatrace.policy.laboratory import Laboratory, Queue
 from dnatrace.privacy import mechanisms
-from dnatrace.privacy.release import Released
+from dnatrace.privacy.release import Released, require_released
 from dnatrace.records import ContactWindow, DayContacts, TestLog
 from dnatrace.rng import Stream
 from dnatrace.seir import SeirParameters
@@ -131,14 +131,18 @@ class Loop:
         """How many people can be tested per day."""
         return self.laboratory.rules.most_tests(self.simulator.n_people)
 
+    @property
+    def has_app(self) -> NDArray[np.bool_]:
+        """Who has the app: bool [people]."""
+        stream = Stream(self.seed, "app")
+        return app.adopters(np.array(self.adoption), self.simulator.age_groups, stream)
+
     def start(self) -> LoopState:
         """Return the state before the first day, in which everybody has the same score."""
         n, days = self.simulator.n_people, self.window_days
         return LoopState(
             day=0,
-            has_app=app.adopters(
-                np.array(self.adoption), self.simulator.age_groups, Stream(self.seed, "app")
-            ),
+            has_app=self.has_app,
             window=ContactWindow(n_people=n, n_days=days, first_day=1),
             log=TestLog(n_people=n, n_days=days, first_day=1),
             queue=self.laboratory.start(n),
@@ -192,6 +196,7 @@ class Loop:
         secret = self._exchange(state.window, public, states)
         clock.lap("infer")
         released, method_state = self.method.release(public, secret, state.method)
+        require_released(released)
         released = released if state.has_app.all() else released.without(~state.has_app)
         clock.lap("release")
 

@@ -31,7 +31,7 @@ _OPTIONS = {
     "people": Annotated[int | None, Option(help="Size of the population.")],
     "days": Annotated[int | None, Option(help="Length of the run.")],
     "seed": Annotated[int | None, Option(help="Same seed, same result.")],
-    "simulator": Annotated[str | None, Option(help="city, replay, openabm, covasim.")],
+    "simulator": Annotated[str | None, Option(help="Who meets whom; see `dnatrace doctor`.")],
 }
 RUN = tuple(_OPTIONS)
 RELEASE = ("preset", "setting", *["method", "release", "epsilon", "delta", "unit", "gamma", "p1"])

@@ -46,16 +46,15 @@ def clipped_exposures(
     check_shape(window, messages)
     exposures = np.empty(messages.shape)
     for row, day, said in zip(exposures, window, messages, strict=True):
-        row[:] = clipped_day(day, said, p1=p1, gamma=gamma)
+        add_up_day(day, clipped_hazards(said, p1=p1, gamma=gamma), row)
     return exposures
 
 
-def clipped_day(day: DayContacts, messages: NDArray[Any], *, p1: float, gamma: float) -> Floats:
-    """Return the exposures of one day, messages [people] clipped to [0, γ]: float64 [people]."""
-    hazards, exposures = np.empty(messages.size), np.empty(messages.size)
+def clipped_hazards(messages: NDArray[Any], *, p1: float, gamma: float) -> Floats:
+    """Return what each message [people], clipped to [0, γ], adds to an exposure: float64."""
+    hazards = np.empty(messages.size)
     _kernels.clipped_hazards(messages, gamma, p1, hazards)
-    add_up_day(day, hazards, exposures)
-    return exposures
+    return hazards
 
 
 def reference_exposures(counts: NDArray[Any], *, p1: float, mu_ref: float) -> Floats:

@@ -43,6 +43,7 @@ class DnaSettings(BeliefSettings):
     """Noise on the score plus a network."""
 
     counts_contacts: ClassVar[bool] = True
+    read_by_content: ClassVar[tuple[str, ...]] = ("model",)
     name: Literal["dna"] = setting("dna", NAME)
     model: str = setting(
         DEFAULT_MODEL,

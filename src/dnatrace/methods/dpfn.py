@@ -34,7 +34,6 @@ from dnatrace.privacy.accounting import Lifetime, Unit
 from dnatrace.privacy.gaussian import renyi_multiplier
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded
-from dnatrace.records import DayContacts
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import setting
 
@@ -134,13 +133,7 @@ class Frozen(PrivateMethod):
             keep=before.kept(public),
         )
 
-    def settle(
-        self,
-        noisy: Floats,
-        past: Sequence[Floats],
-        contacts: Sequence[DayContacts],
-        public: PublicFacts,
-    ) -> Floats:
+    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
         """Return noisy exposures that are possible."""
         counts = public.counts[len(past) : len(past) + len(noisy)]
         return self.settings.settled(noisy, counts, public, self.multiplier)
@@ -185,13 +178,7 @@ class Renewed(PrivateMethod):
             statistic=self.settings.bounded(self.setup, public, secret, rows),
         )
 
-    def settle(
-        self,
-        noisy: Floats,
-        past: Sequence[Floats],
-        contacts: Sequence[DayContacts],
-        public: PublicFacts,
-    ) -> Floats:
+    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
         """Return noisy exposures that are possible."""
         return self.settings.settled(noisy, public.counts[: len(noisy)], public, self.multiplier)
 
@@ -266,13 +253,7 @@ class Correlated(PrivateMethod):
                 values[row] += c * exposures[age]
         return Bounded(values=values, sensitivity=np.full(values.shape, reach * root[0]))
 
-    def settle(
-        self,
-        noisy: Floats,
-        past: Sequence[Floats],
-        contacts: Sequence[DayContacts],
-        public: PublicFacts,
-    ) -> Floats:
+    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
         """Return x̃ from noisy sums y = C·x, one row after the other, given x̃ of days before."""
         root, known = self.root(public), list(past)
         for y in noisy:

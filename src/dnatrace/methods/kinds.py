@@ -3,9 +3,10 @@
 - A `PublicMethod` never sees a secret; its scores are published as public.
 - An `OpenMethod` sees everything and promises nothing; its scores are on record as unprotected.
 - A `PrivateMethod` sees secrets in `query` alone, which says what is to be noised. What comes after
-  the noise gets noisy values and public facts (`decode`) and, to deliver noisy messages, who met
-  whom, which is not protected (`settle`): secrets are not among its arguments, and those that were
-  lent to `query` have been closed.
+  the noise (`sent`, `settle`, `decode`) gets noisy values and public facts, and nothing else:
+  secrets are not among its arguments, and those that were lent to `query` have been closed. Noisy
+  messages are delivered over contacts by this module; no method sees who met whom after the noise.
+  This guards against mistakes: Python cannot hide an array that somebody put aside on purpose.
 
 Methods of all kinds are built from their settings; only this module and the loop publish scores.
 """
@@ -18,12 +19,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.inference.exposures import add_up_day
 from dnatrace.methods.base import Needs, PublicFacts, SecretFacts, Setup
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.accounting import Event
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded, Protected, Released
 from dnatrace.records import DayContacts
+from dnatrace.seir import SeirParameters
 
 Floats = NDArray[np.float64]
 
@@ -93,8 +96,8 @@ class Query:
         statistic: what gets it, [people] or one row per value kept; None for nothing today.
         memory: what tomorrow's `query` is given; may be secret, nobody else sees it.
         keep: how many of the newest noisy values of earlier days are read again.
-        contacts: over which noisy values are delivered, one day per row, by `settle`; who met whom
-            is not protected, what they said is.
+        contacts: over which noisy values are delivered, one day per row: each receiver gets the
+            sum of what `sent` makes of the senders' values.
         spent: largest μ that a contact has spent, when a filter follows it.
         unproven: in place of the mechanism's event, for a sensitivity that does not hold.
     """
@@ -153,15 +156,14 @@ class PrivateMethod(ABC):
     def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
         """Return what is to be noised; the only place where secrets are seen."""
 
-    def settle(
-        self,
-        noisy: Floats,
-        past: Sequence[Floats],
-        contacts: Sequence[DayContacts],
-        public: PublicFacts,
-    ) -> Floats:
+    def sent(self, noisy: Floats, parameters: SeirParameters) -> Floats:
+        """Return what every sender of a noisy value sends, for queries with contacts."""
+        del parameters
+        return noisy
+
+    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
         """Return the rows of today's noisy values as they are kept."""
-        del past, contacts, public
+        del past, public
         return noisy
 
     @abstractmethod
@@ -188,6 +190,7 @@ class PrivateMethod(ABC):
             history,
             lambda noisy: self.decode(noisy, prepared, public),
             day=public.day,
+            n_people=public.n_people,
             noise=self.setup.noise,
             unproven=query.unproven,
         )
@@ -202,6 +205,19 @@ class PrivateMethod(ABC):
             return []
         noisy = query.mechanism.protect(query.statistic, day=public.day, spent=query.spent)
         before = [row.values for row in past]
-        return noisy.processed(
-            lambda rows: self.settle(np.atleast_2d(rows), before, query.contacts, public)
-        ).rows()
+
+        def kept(rows: Floats) -> Floats:
+            rows = np.atleast_2d(rows)
+            if query.contacts:
+                rows = _delivered(self.sent(rows, public.parameters), query.contacts)
+            return self.settle(rows, before, public)
+
+        return noisy.processed(kept).rows()
+
+
+def _delivered(sent: Floats, contacts: Sequence[DayContacts]) -> Floats:
+    """Return what every receiver gets of what senders send, one day per row."""
+    received = np.empty(sent.shape)
+    for row, values, day in zip(received, sent, contacts, strict=True):
+        add_up_day(day, values, row)
+    return received

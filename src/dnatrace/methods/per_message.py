@@ -4,7 +4,6 @@ Reference: Romijnders et al. 2024, "Protect your score: contact tracing with dif
 guarantees".
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -12,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dnatrace.inference.exposures import clipped_day
+from dnatrace.inference.exposures import clipped_hazards
 from dnatrace.methods.base import Method, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.frozen import FrozenDays, frozen_lifetime
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
@@ -21,7 +20,7 @@ from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded
 from dnatrace.privacy.sensitivity import first_age
-from dnatrace.records import DayContacts
+from dnatrace.seir import SeirParameters
 from dnatrace.settings import setting
 
 _PURPOSE = "noise/per-message"
@@ -99,18 +98,11 @@ class PerMessage(PrivateMethod):
         clipped = np.clip(messages.astype(np.float64), 0.0, gamma)
         return Bounded(values=clipped, sensitivity=np.full(clipped.shape, gamma))
 
-    def settle(
-        self,
-        noisy: Floats,
-        past: Sequence[Floats],
-        contacts: Sequence[DayContacts],
-        public: PublicFacts,
-    ) -> Floats:
-        """Deliver noisy messages: return what they add up to for each receiver."""
-        p1, gamma = public.parameters.p1, self.settings.gamma
+    def sent(self, noisy: Floats, parameters: SeirParameters) -> Floats:
+        """Return the hazards of noisy messages, clipped to [0, γ]; they add up to exposures."""
+        gamma = self.settings.gamma
         clipped = np.clip(noisy, 0.0, gamma)
-        rows = zip(contacts, clipped, strict=True)
-        return np.stack([clipped_day(day, said, p1=p1, gamma=gamma) for day, said in rows])
+        return np.stack([clipped_hazards(row, p1=parameters.p1, gamma=gamma) for row in clipped])
 
     def decode(self, noisy: Floats, prepared: Any, public: PublicFacts) -> Floats:
         """Return F from noisy exposures."""

@@ -90,7 +90,7 @@ def score_of(settings: ScoreSettings, public: PublicFacts, exposures: Floats) ->
     padded = exposures
     if len(exposures) < public.n_days:
         padded = np.zeros((public.n_days, public.n_people))
-        padded[: len(exposures)] = exposures if len(exposures) else 0.0
+        padded[: len(exposures)] = exposures
     return ex.last_day_scores(
         padded,
         public.outcomes,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dnatrace.policy import isolation
 from dnatrace.policy.base import Ids, Policy, PolicySettings, Situation
 from dnatrace.policy.isolation import IsolationRules
-from dnatrace.privacy.release import Released, TrustBoundaryError
+from dnatrace.privacy.release import Released, require_released
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
 
@@ -75,8 +75,7 @@ def choose_tests(
     People without a score (NaN) are never chosen.
     Cost: O(people).
     """
-    if not isinstance(released, Released):
-        raise TrustBoundaryError(f"scores must be Released, not {type(released).__name__}")
+    require_released(released)
     scores = released.scores
     candidates = np.flatnonzero(eligible & ~np.isnan(scores))
     if most <= 0 or candidates.size == 0:

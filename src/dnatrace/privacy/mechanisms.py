@@ -108,6 +108,7 @@ def publish_processed(
     scores_from: Callable[[Floats], Floats],
     *,
     day: int,
+    n_people: int,
     noise: Noise,
     unproven: Event | None = None,
 ) -> Released:
@@ -121,11 +122,12 @@ def publish_processed(
         history: protected statistics, of today and of earlier days.
         scores_from: gets their values stacked, [statistics, …], and nothing else that is secret.
         day: of the release.
+        n_people: how many scores there are.
         noise: whose grid the scores are rounded to.
         unproven: the event in place of those of the noise.
     """
     events = [p.event for p in history if p.event.day == day and isinstance(p.event, GaussianEvent)]
-    values = np.stack([p.values for p in history]) if history else np.empty((0, 0))
+    values = np.stack([p.values for p in history]) if history else np.empty((0, n_people))
     scores = round_scores(np.asarray(scores_from(values), dtype=np.float64), noise.score_grid)
     if any(other != events[0] for other in events):
         raise TrustBoundaryError("a release has one event: noise of two kinds on one day")

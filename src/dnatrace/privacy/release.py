@@ -98,3 +98,9 @@ class Released:
         """Return the release with no score for some people, bool [people]: post-processing."""
         scores = np.where(people, np.nan, self.scores)
         return type(self)(scores=scores, event=self.event, seal=_SEAL)
+
+
+def require_released(scores: object) -> None:
+    """Raise unless scores left the enclave by the way they must."""
+    if not isinstance(scores, Released):
+        raise TrustBoundaryError(f"scores must be Released, not {type(scores).__name__}")

@@ -12,7 +12,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dnatrace import reference_data
 from dnatrace._version import __version__
 from dnatrace.files import replacing
 from dnatrace.report import measures
@@ -20,6 +19,7 @@ from dnatrace.report.grouping import Group, Names, group_runs, short, written
 from dnatrace.report.reading import read_runs
 from dnatrace.runs.parameters import Setting, described_settings
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
+from dnatrace.simulators.catalogue import SIMULATORS
 
 _PACKAGE = "dnatrace.report"
 
@@ -96,7 +96,7 @@ def render(groups: Sequence[Group]) -> str:
         statements=_statements(groups),
         ledgers=[_ledger(group) for group in groups],
         parameters=_parameters(groups),
-        city=_city_facts(groups),
+        figures=_figures(groups),
         provenance=_provenance(groups),
     )
 
@@ -220,10 +220,10 @@ def _parameters(groups: Sequence[Group]) -> list[dict[str, Any]]:
     ]
 
 
-def _city_facts(groups: Sequence[Group]) -> list[dict[str, str]]:
-    """Return the figures of the city, when a run took place in it."""
-    simulators = {run.summary.get("simulator") for group in groups for run in group.runs}
-    return reference_data.read_table("parameters.csv") if "city" in simulators else []
+def _figures(groups: Sequence[Group]) -> list[dict[str, str]]:
+    """Return the published figures of the simulators in which runs took place."""
+    names = {run.summary.get("simulator") for group in groups for run in group.runs}
+    return [row for kind in SIMULATORS if kind.title() in names for row in kind.figures()]
 
 
 def _provenance(groups: Sequence[Group]) -> dict[str, Any]:

@@ -199,14 +199,18 @@ class RunConfig(Settings):
         the schema, and the content of what settings point to: a contact list, a network, a decoder,
         the installed build of a simulator of others. So a new key renames no stored run.
         """
-        values = _changed(self, self.effective())
+        effective = self.effective()
+        values = _changed(self, effective)
         for section in CATALOGUES:
             plugin: Plugin = getattr(self, section)
-            if section in self.effective():
+            if section in effective:
+                own = {
+                    key: value
+                    for key, value in values.get(section, {}).items()
+                    if key not in plugin.read_by_content
+                }
                 content = {"name": plugin.name, "content": plugin.fingerprint()}
-                values[section] = values.get(section, {}) | content
-        for where, key in (("method", "decoder"), ("method", "model"), ("simulator", "contacts")):
-            values.get(where, {}).pop(key, None)  # their content counts
+                values[section] = own | content
         text = json.dumps(values, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -279,7 +283,8 @@ def _named(values: Mapping[str, Any], section: str, default: str | None = None) 
 
 def _with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
     """Return values under the names they have in files; short names are understood and told."""
-    kinds: dict[str, list[type[Settings]]] = {"seir": [ModelSettings], "method": list(METHODS)}
+    kinds: dict[str, list[type[Settings]]] = {"seir": [ModelSettings]}
+    kinds |= {section: list(catalogue) for section, catalogue in CATALOGUES.items()}
     named = dict(given)
     for section, models in kinds.items():
         held = given.get(section)

@@ -87,7 +87,7 @@ class Meter:
             "new_infections": ever - self._n_infected_before,
             "ever_infected": ever,
             "contacts": int(log.contacts.senders.size),
-            "messages_in_window": log.secret.window.n_contacts,
+            "messages_in_window": int(log.public.counts.sum()),
             "tests": int(log.tested.size),
             "positives": int(log.results.sum()),
             "true_positives": int((log.results & exposed_or_infected[log.tested]).sum()),

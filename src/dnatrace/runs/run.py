@@ -7,8 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from dnatrace._version import __version__
+from dnatrace.errors import InputError
 from dnatrace.inference.exchange import NeighbourRounds
 from dnatrace.methods.fn import FnSettings
+from dnatrace.methods.kinds import PrivateMethod
 from dnatrace.methods.ranker import as_method
 from dnatrace.policy.laboratory import Laboratory
 from dnatrace.privacy.accounting import Ledger
@@ -103,6 +105,8 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         if method is None
         else as_method(method, n_days=config.days)
     )
+    if method is None and isinstance(tracer, PrivateMethod) != config.method.adds_noise:
+        raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")
     return Loop(
         simulator=build_simulator(config),
         exchange=NeighbourRounds(

@@ -119,6 +119,11 @@ class SimulatorSettings(Plugin):
     # Whether the number of people is its own unless the configuration sets one.
     knows_people: ClassVar[bool] = False
 
+    @classmethod
+    def figures(cls) -> list[dict[str, str]]:
+        """Return the published figures it uses, for reports: name, value and source of each."""
+        return []
+
     @abstractmethod
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""

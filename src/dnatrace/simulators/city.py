@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace import reference_data
 from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
@@ -36,6 +37,11 @@ class CitySettings(SimulatorSettings):
     name: Literal["city"] = setting(
         "city", "who meets whom, and who gets infected (docs/simulators.md)"
     )
+
+    @classmethod
+    def figures(cls) -> list[dict[str, str]]:
+        """Return the parameters of the city."""
+        return reference_data.read_table("parameters.csv")
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the city of these settings on day 0."""

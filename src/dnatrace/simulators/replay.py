@@ -31,6 +31,7 @@ class ReplaySettings(SimulatorSettings):
     """A contact list of one's own."""
 
     knows_people: ClassVar[bool] = True
+    read_by_content: ClassVar[tuple[str, ...]] = ("contacts",)
     name: Literal["replay"] = setting(
         "replay", "who meets whom, and who gets infected (docs/simulators.md)"
     )

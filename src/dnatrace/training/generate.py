@@ -18,7 +18,6 @@ from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference.exposures import exposures_of
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.policy import app
 from dnatrace.rng import Stream
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import Track
@@ -181,9 +180,7 @@ class RunDay:
 def days_of(config: RunConfig, *, with_messages: bool) -> Iterator[RunDay]:
     """Run the closed loop of a configuration and yield its days."""
     loop = build_loop(config, with_messages=with_messages)
-    has_app = app.adopters(
-        np.array(loop.adoption), loop.simulator.age_groups, Stream(config.seed, "app")
-    )
+    has_app = loop.has_app
     for log in loop.run(config.days):
         counts = has_app & (log.states != CourseState.DEATH)
         infected = counts & (SEIR_OF_COURSE[log.states] == State.I)
