@@ -378,6 +378,23 @@ def _cells(shown):
     return {row[0]: row[1:] for row in rows}
 
 
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        (["--method", "fn"], "NOT PRIVATE"),
+        (["--method", "oracle"], "NOT PRIVATE"),
+        (["--method", "traditional", "--release", "exact"], "NOT PRIVATE"),
+        (["--method", "public-only"], "The scores depend on public facts alone."),
+    ],
+)
+def test_statements_without_noise_tell_of_none(about, said):
+    text = run(*SMALL, *about, "-q").stdout
+    assert said in text
+    assert ("\n\nProtected:" in text) == (said != "NOT PRIVATE")
+    for pretence in ("Accountant:", "Noise:", "Mechanism:", "Last audit:", "Cost at"):
+        assert pretence not in text
+
+
 def test_a_damaged_ledger(tmp_path):
     (tmp_path / "summary.json").write_text("{}")
     for text in ("{}", "[]", "{"):
