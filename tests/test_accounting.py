@@ -290,6 +290,8 @@ def test_statement_of_a_sound_run():
         "differentially private: ε = 1 at δ = 0.001 per release",
         "4.79 for one contact",
         "δ = 1e-06",
+        "What that means:",
+        "at most 57.7 times in 100 from one release",
         "Mechanism:",
         "Accountant:",
         "Not protected:",
@@ -321,6 +323,11 @@ def test_statements_of_runs_without_protection():
     open_ledger = Ledger([UnprotectedEvent(day=0)])
     assert "NOT PRIVATE" in statement(open_ledger, about, target=None)
     assert "unbounded" in statement(open_ledger, about, target=None)
+    for silent in (empty, statement(open_ledger, about, target=None)):
+        for pretence in ("Accountant", "Noise:", "Mechanism", "Last audit", "Cost at", "neighbour"):
+            assert pretence not in silent, pretence
+    assert "\n\nProtected:" not in statement(open_ledger, about, target=None)
+    assert "no message is used" in empty
     flawed = UnprovenEvent(
         day=0,
         mechanism="m",

@@ -1,14 +1,24 @@
 """The paper's adversary: as successful as theory says, and never more than the guarantee allows."""
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import ndtr
 
 from dnatrace.errors import InputError
 from dnatrace.methods.adversary import AdversaryGame, Encounter, attack_encounter
-from dnatrace.privacy.attack import attack, gaussian_success_limit, success_limit
+from dnatrace.privacy.attack import (
+    attack,
+    exact_interval,
+    gaussian_success_limit,
+    guessing_limit,
+    in_a_hundred,
+    success_limit,
+)
 from dnatrace.privacy.gaussian import mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 
@@ -119,3 +129,67 @@ def test_the_picture_is_drawn(tmp_path):
 def test_too_few_draws_are_named():
     with pytest.raises(InputError, match="draws"):
         attack(gaussian(1.0), draws=10)
+
+
+def test_the_interval_is_that_of_clopper_and_pearson():
+    for right, guesses in ((652, 1000), (0, 10), (10, 10)):
+        exact = stats.binomtest(right, guesses).proportion_ci(0.95, "exact")
+        assert exact_interval(right, guesses) == pytest.approx((exact.low, exact.high))
+    result = attack(gaussian(1.0), draws=1000)
+    assert result.success_interval == exact_interval(round(2000 * result.success), 2000)
+
+
+def test_the_interval_holds_as_often_as_it_says():
+    """Of 200 attacks with the best rule at most 20 miss the truth (false alarm 0.1 %)."""
+    # The rule comes from the attack's own draws; one without a threshold to learn has a known
+    # success: the worlds are two coins.
+    rng = np.random.default_rng(5)
+    coins = lambda world, n: (rng.random(n) < (0.9 if world else 0.3)).astype(float)  # noqa: E731
+    intervals = [attack(coins, draws=400).success_interval for _ in range(200)]
+    assert sum(not low <= 0.8 <= high for low, high in intervals) <= 20
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (0.651, "allows at most 65.1; the difference is within the chance of 200,000 guesses."),
+        (0.653, "allows at most 65.3; the difference is within the chance of 200,000 guesses."),
+        (0.7, "allows at most 70.0."),
+        (0.6, "allows at most 60.0: THEY EXCEED IT by more than chance."),
+        (1.0, "No guarantee limits them."),
+    ],
+)
+def test_a_difference_to_the_limit_that_is_chance_is_called_so(limit, said):
+    played = attack(gaussian(1.0), draws=200)
+    result = replace(
+        played,
+        success=0.652,
+        success_interval=exact_interval(130_400, 200_000),
+        draws=100_000,
+        limit=limit,
+    )
+    assert "right 65.2 times in 100" in result.words
+    assert "(95 % interval 65.0 to 65.4)" in result.words
+    assert result.words.endswith(said)
+
+
+def test_what_an_epsilon_means_as_guesses():
+    assert guessing_limit(None, 1e-3) == 1.0
+    assert guessing_limit(0.0, 1e-3) == success_limit(0.0, 1e-3)
+    assert guessing_limit(1e6, 1e-3) == 1.0  # beyond what is calibrated
+    assert guessing_limit(1.0, 1e-3) == pytest.approx(ndtr(MU / 2))
+    # Nobody beats it on the noise itself.
+    result = attack(gaussian(mu_of_budget(5.0, 1e-3)), draws=20_000)
+    assert result.success_interval[0] <= guessing_limit(5.0, 1e-3)
+    assert (in_a_hundred(0.5), in_a_hundred(0.9993)) == ("50.0", "over 99.9")
+
+
+def test_the_table_of_the_documentation_is_computed():
+    text = (Path(__file__).parents[1] / "docs" / "guarantees.md").read_text("utf-8")
+    table = text.partition("## What an ε means")[2].partition("## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line[:3] > "| "]
+    told = {row[0]: tuple(row[1:]) for row in rows if row[0][0].isdigit()}
+    assert {"1", "5", "189"} <= set(told)
+    for epsilon, shares in told.items():
+        limits = (guessing_limit(float(epsilon), 1e-3), success_limit(float(epsilon), 1e-3))
+        assert shares == tuple(map(in_a_hundred, limits))

@@ -7,7 +7,7 @@ from scipy import stats
 from dnatrace.errors import InputError
 from dnatrace.methods.adversary import AdversaryGame, Encounter, OwnTests, audit_encounters
 from dnatrace.privacy.accounting import Ledger, Target, Unit
-from dnatrace.privacy.audit import audit, epsilon_lower_bound
+from dnatrace.privacy.audit import audit, epsilon_lower_bound, verdict
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 
@@ -182,3 +182,12 @@ def test_the_ledger_covers_what_the_audit_finds():
 def test_wrong_input_is_named(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         audit(gaussian(1.0), **({"claimed_epsilon": 1.0, "delta": 1e-3, "draws": 2000} | wrong))
+
+
+def test_an_audit_never_says_that_a_claim_is_proved():
+    assert verdict(1.2, 1.0, 1000) == "THE CLAIM IS FALSE."
+    found = verdict(0.7, 1.0, 1000)
+    assert "Nothing above the claim was found. That proves nothing more" in found
+    assert verdict(0.0, 1.0, 1000).startswith("So few draws show nothing: 1,000")
+    result = audit(lambda _, n: np.zeros(n), claimed_epsilon=0.0, delta=1e-3, draws=2000)
+    assert result.verdict == verdict(0.0, 0.0, 2000)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -203,6 +204,10 @@ def test_attack_tells_and_draws(tmp_path):
     done = run("attack", "--draws", "5000", "--co-attackers", "2", "--out", "a.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "3 attackers who meet only the victim once" in done.stdout
+    assert "95 % interval" in done.stdout
+    answer = json.loads(run("attack", "--draws", "1000", "--json", "-q").stdout)
+    low, high = answer["success_interval"]
+    assert low < answer["success"] < high
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -275,16 +280,119 @@ def test_bad_privacy_input_is_one_line_and_exit_2(tmp_path, arguments, message):
     assert list(tmp_path.iterdir()) == []
 
 
+SMALL = ["privacy", "statement", "--set", "people=60", "--set", "days=4"]
+
+
 def test_an_audit_is_kept_for_the_statement(tmp_path):
-    kept = ["--draws", "2000", "--out", "audit.json", "-q"]
-    assert run("audit", *kept, cwd=tmp_path).returncode == 0
-    small = ["--set", "people=60", "--set", "days=4", "--audit", "audit.json"]
-    text = run("privacy", "statement", *small, cwd=tmp_path).stdout
-    assert "Last audit: passed on 20" in text
-    (tmp_path / "audit.json").write_text("[]")
-    done = run("privacy", "statement", *small, cwd=tmp_path)
+    few = run("audit", "--draws", "1000", "--out", "few.json", "-q", cwd=tmp_path)
+    assert few.returncode == 0
+    assert "So few draws show nothing" in few.stdout
+    assert "stands" not in few.stdout
+    kept = json.loads((tmp_path / "few.json").read_text())
+    told = ("method", "release", "epsilon", "delta", "unit", "own_tests", "releases", "draws")
+    expected = ["tally", "gaussian", 1.0, 1e-3, "release", "none", 1, 1000]
+    assert [kept[key] for key in told] == expected
+    assert kept["confidence"] == 0.99
+    # Neither the city nor the seed is part of what was audited.
+    for more in ([], ["--set", "seed=7", "--set", "tests.capacity=0.1"]):
+        text = run(*SMALL, *more, "--audit", "few.json", cwd=tmp_path).stdout
+        assert "Last audit: on 20" in text
+        assert "1,000 draws show at least 0 (99 % confidence). So few draws show nothing" in text
+        assert "passed" not in text
+    (tmp_path / "few.json").write_text("[]")
+    done = run(*SMALL, "--audit", "few.json", cwd=tmp_path)
     assert done.returncode == 2
-    assert "audit.json: is not the result of an audit" in done.stderr
+    assert "few.json: is not the result of an audit" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (["--method", "dpfn-s"], "method.name is tally there and dpfn-s here"),
+        (["--epsilon", "2"], "privacy.epsilon is 1.0 there and 2.0 here"),
+        (["--unit", "contact"], "privacy.unit is release there and contact here"),
+        (["--set", "seir.window=10"], "seir.window is 14 there and 10 here"),
+        (["--set", "tests.false_negative_rate=0.2"], "tests.false_negative_rate is 0.001 there"),
+        (["--method", "fn"], "method.name is tally there and fn here"),
+    ],
+)
+def test_an_audit_of_something_else_is_refused(tmp_path, other, named):
+    run("audit", "--draws", "1000", "--out", "audit.json", "-q", cwd=tmp_path)
+    done = run(*SMALL, *other, "--audit", "audit.json", "-q", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "audit.json: is an audit of something else: " in done.stderr
+    assert named in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_audit_is_laid_beside_the_statement_of_a_stored_run(tmp_path):
+    for epsilon in ("1", "2"):
+        arguments = [*QUICK, "--method", "dpfn-s", "--epsilon", epsilon, "--out", epsilon, "-q"]
+        assert run(*arguments, cwd=tmp_path).returncode == 0
+    about = ["--preset", "quick", "--method", "dpfn-s", "--draws", "20000", "--out", "a.json"]
+    said = run("audit", *about, "-q", cwd=tmp_path).stdout
+    assert "Nothing above the claim was found. That proves nothing more" in said
+    (same,), (other,) = ((tmp_path / name).iterdir() for name in ("1", "2"))
+    text = run("privacy", "statement", same, "--audit", "a.json", cwd=tmp_path).stdout
+    assert "20,000 draws show at least 0." in text
+    assert "none for this run" not in text
+    assert "none for this run" in run("privacy", "statement", same).stdout
+    done = run("privacy", "statement", other, "--audit", "a.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "privacy.epsilon is 1.0 there and 2.0 here" in done.stderr
+
+
+def test_a_network_of_other_content_is_another_audit(tmp_path, monkeypatch):
+    run("audit", "--draws", "1000", "--out", "audit.json", "-q", cwd=tmp_path)
+    from dnatrace.methods.tally import TallySettings
+
+    monkeypatch.setattr(TallySettings, "fingerprint", lambda _: "another decoder")
+    done = run(*SMALL, "--audit", "audit.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "what the method ships or reads has other content" in done.stderr
+
+
+def test_the_ledger_tells_the_score_and_what_it_means(tmp_path):
+    arguments = [*QUICK, "--method", "tally", "--days", "20", "--out", "store", "-q"]
+    assert run(*arguments, cwd=tmp_path).returncode == 0
+    (stored,) = (tmp_path / "store").iterdir()
+    rows = _cells(run("privacy", "ledger", stored).stdout)
+    assert rows["release"] == ["1", "0.001", "57.7"]
+    assert rows["score"] == ["5.02", "0.001", "76.6"]
+    assert rows["pair"][2] == "over 99.9"
+    kept = json.loads((stored / "ledger.json").read_text())
+    del kept["spent"]["per_score_epsilon"]  # as stored before it was told
+    (stored / "ledger.json").write_text(json.dumps(kept))
+    assert _cells(run("privacy", "ledger", stored).stdout)["score"] == ["–", "0.001", "–"]
+    statement = run("privacy", "statement", stored).stdout
+    assert "57.7 times in 100 from one release, 76.6 from one score alone" in statement
+    # The README says the same of its example.
+    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    assert "dnatrace run --epsilon 1" in readme
+    assert "ε = 1 per release, 5.02 for one score alone" in readme
+
+
+def _cells(shown):
+    """Return the rows of printed tables by their first cell."""
+    rows = ([c.strip() for c in line.strip("│").split("│")] for line in shown.splitlines())
+    return {row[0]: row[1:] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        (["--method", "fn"], "NOT PRIVATE"),
+        (["--method", "oracle"], "NOT PRIVATE"),
+        (["--method", "traditional", "--release", "exact"], "NOT PRIVATE"),
+        (["--method", "public-only"], "The scores depend on public facts alone."),
+    ],
+)
+def test_statements_without_noise_tell_of_none(about, said):
+    text = run(*SMALL, *about, "-q").stdout
+    assert said in text
+    assert ("\n\nProtected:" in text) == (said != "NOT PRIVATE")
+    for pretence in ("Accountant:", "Noise:", "Mechanism:", "Last audit:", "Cost at"):
+        assert pretence not in text
 
 
 def test_a_damaged_ledger(tmp_path):

@@ -182,3 +182,40 @@ def test_a_method_object_is_used_as_it_is():
     assert ours["peak_infected"] == named["peak_infected"]
     assert RankedByOthers(ranker=Shaped(1), n_days=1).takes_data
     assert not RankedByOthers(ranker=CountsContactsOfPositives(), n_days=1).takes_data
+
+
+@pytest.mark.parametrize("from_day", [0, 4])
+@pytest.mark.parametrize("as_pairs", [False, True])
+def test_a_ranker_without_a_number_is_told(from_day, as_pairs):
+    class Undefined:
+        def rank(self, day, contacts, tests):
+            scores = np.full(400, np.nan if day >= from_day else 0.0)
+            return list(enumerate(scores)) if as_pairs else scores
+
+    with pytest.raises(InputError, match=rf"Undefined\.rank returned NaN .* on day {from_day} "):
+        run(CONFIG, method=Undefined())
+
+
+def test_numbers_for_people_in_isolation_alone_are_none():
+    class Late:
+        """Knows only those who were found positive, and they are in isolation."""
+
+        def __init__(self):
+            self.found = set()
+
+        def rank(self, day, contacts, tests):
+            self.found |= {i for i, positive, _ in tests if positive}
+            scores = np.zeros(400) if day < 5 else np.full(400, np.nan)
+            scores[sorted(self.found)] = 1.0
+            return scores
+
+    with pytest.raises(InputError, match="returned NaN for everybody who can be tested on day"):
+        run(CONFIG, method=Late())
+
+
+def test_to_rank_nobody_is_an_answer():
+    class Nobody:
+        def rank(self, day, contacts, tests):
+            return []
+
+    assert sum(run(CONFIG, method=Nobody()).daily["tests"].to_pylist()[1:]) == 0

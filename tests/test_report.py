@@ -222,6 +222,7 @@ def test_privacy_is_drawn_at_its_cost(groups):
     for p in points:
         privacy = groups[p["label"]].runs[0].summary["privacy"]
         assert p["epsilons"]["per_contact_epsilon"] == privacy["per_contact_epsilon"]
+        assert p["epsilons"]["per_score_epsilon"] == privacy["per_score_epsilon"]
         assert p["sound"]
     assert not series["dpfn-s, release as_published"]["points"][0]["sound"]
     assert not series["fn"]["private"]
@@ -281,6 +282,7 @@ def test_everything_the_page_promises_is_there(html):
         "not private",
         "NOT SOUND",
         "no message is used",
+        "ε of one release ε of one score alone ε of one contact over its life",
         "Adversary: the person who receives the score",
         "DNA paper; other sources say 0.01, 0.02, 0.05",
         "OpenABM-Covid19: Hinch et al. 2021",

@@ -39,6 +39,7 @@ def attack(
         "method": config.method.name,
         "release": release_of(config.method),
         "success": result.success,
+        "success_interval": list(result.success_interval),
         "true_positive_rate": result.true_positive_rate,
         "false_positive_rate": result.false_positive_rate,
         "limit": result.limit,

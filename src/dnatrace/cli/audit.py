@@ -27,36 +27,26 @@ def audit(
     """Attack a method's own release and print a lower bound on its ε beside the claim.
 
     Two worlds that differ in one message are released many times each; how well they can be told
-    apart bounds ε from below. Exits with 1 when the bound is above the claim.
+    apart bounds ε from below. Exits with 1 when the bound is above the claim. A bound below it
+    proves nothing: an audit can refute a claim, never confirm it.
 
     Example: dnatrace audit --method dpfn-s --release as_published --own-tests positive
     """
     from dnatrace.methods.adversary import OwnTests
-    from dnatrace.methods.base import release_of
-    from dnatrace.runs import audits
+    from dnatrace.runs import audits, kept_audits
     from dnatrace.settings import choose
 
+    chosen = choose("own tests", own_tests, OwnTests)
     result = audits.audit(
         config,
-        own_tests=choose("own tests", own_tests, OwnTests),
+        own_tests=chosen,
         releases=releases,
         draws=draws,
         confidence=confidence,
     )
-    values = {
-        "method": config.method.name,
-        "release": release_of(config.method),
-        "own_tests": own_tests,
-        "releases": releases,
-        "claimed_epsilon": result.claimed_epsilon,
-        "empirical_epsilon_lower_bound": result.lower_bound,
-        "delta": result.delta,
-        "confidence": result.confidence,
-        "draws": result.draws,
-        "passed": result.passed,
-    }
+    values = kept_audits.describe(config, result, own_tests=chosen, releases=releases)
     if out is not None:
-        audits.write_audit(out, values)
+        kept_audits.write_audit(out, values)
     return Answer(values=values, shown=[_words(values)], failed=not result.passed)
 
 
@@ -67,5 +57,5 @@ def _words(a: dict[str, Any]) -> str:
         f"{a['releases']} release{'s' if a['releases'] > 1 else ''}.\n"
         f"Shown by {a['draws']:,} draws: ε is at least {a['empirical_epsilon_lower_bound']:.3g} "
         f"({100 * a['confidence']:g} % confidence).\n"
-        f"{'The claim stands.' if a['passed'] else 'THE CLAIM IS FALSE.'}"
+        f"{a['verdict']}"
     )

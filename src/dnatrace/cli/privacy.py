@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 app = Typer(help="Noise for a target; the guarantee in words; what was spent.")
 
 _SMALL = ("people=500", "days=40", "initially_infected=20")  # of a run for its statement
+_GUESSES = "right guesses in 100, at most"  # a coin: 50
 
 
 @app.command()
@@ -45,7 +46,8 @@ def statement(
     config: "RunConfig",
     run: Annotated[Path | None, Argument(help="A stored run; absent: a small one.")] = None,
     audited: Annotated[
-        Path | None, Option("--audit", help="Result that `dnatrace audit --out` wrote.")
+        Path | None,
+        Option("--audit", help="Result that `dnatrace audit --out` wrote, of the same method."),
     ] = None,
 ) -> Answer:
     """Print the guarantee of a method in words that a privacy officer can check.
@@ -55,13 +57,18 @@ def statement(
 
     Example: dnatrace privacy statement --method dpfn-s --epsilon 1
     """
-    from dnatrace.runs import audits, guarantees, store
+    from dnatrace.privacy.statement import with_audit
+    from dnatrace.runs import guarantees, kept_audits, store
+    from dnatrace.runs.config import RunConfig
     from dnatrace.runs.run import run as run_once
 
+    audit = None
+    if audited is not None:
+        stated = config if run is None else RunConfig(**store.read_json(run, "config.json"))
+        audit = kept_audits.read_audit(audited, stated)
     if run is not None:
-        text = store.read_text(run, "statement.txt")
+        text = with_audit(store.read_text(run, "statement.txt"), audit)
     else:
-        audit = audits.read_audit(audited) if audited is not None else None
         text = guarantees.state(config, run_once(config).ledger, audit=audit)
     return Answer(values={"statement": text}, shown=[text])
 
@@ -78,17 +85,22 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     stored = store.read_ledger(run)
     spent = stored["spent"]
     verdict = "every cost is proved" if spent["sound"] else "NOT all costs are proved and finite"
-    units = [
-        {"unit": unit, "ε": _number(spent[f"per_{unit}_epsilon"]), "δ": f"{spent['delta']:g}"}
-        for unit in ("release", "contact", "pair")
-    ]
+    units = [_cost(unit, spent) for unit in ("release", "score", "contact", "pair")]
     title = f"{spent['releases']} releases, {verdict}"
     newest = [_texts(row) for row in stored["releases"][-5:]]
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])
 
 
-def _number(epsilon: float | None) -> str:
-    return "unbounded" if epsilon is None else f"{epsilon:.3g}"
+def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:
+    """Return what a unit costs; a dash for what an older version did not store."""
+    from dnatrace.privacy.attack import guessing_limit, in_a_hundred
+
+    key, delta = f"per_{unit}_epsilon", spent["delta"]
+    row = {"unit": unit, "ε": "–", "δ": f"{delta:g}", _GUESSES: "–"}
+    if key in spent:
+        row["ε"] = "unbounded" if spent[key] is None else f"{spent[key]:.3g}"
+        row[_GUESSES] = in_a_hundred(guessing_limit(spent[key], delta))
+    return row
 
 
 def _texts(row: dict[str, Any]) -> dict[str, str]:

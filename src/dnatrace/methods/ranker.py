@@ -125,7 +125,7 @@ class RankedByOthers(OpenMethod):
         else:
             ranked = state.ranker.rank(day, contacts, new)
         state.known, state.first_day = public.outcomes, public.first_day
-        return _scores(ranked, public.n_people, type(self.ranker).__name__), state
+        return _scores(ranked, public, type(self.ranker).__name__), state
 
 
 def as_method(thing: Any, *, n_days: int) -> Method:
@@ -153,13 +153,15 @@ def _new_results(public: PublicFacts, state: _Memory) -> list[TestRow]:
     return list(zip(people.tolist(), results, taken, strict=True))
 
 
-def _scores(ranked: Any, n_people: int, name: str) -> NDArray[np.float64]:
+def _scores(ranked: Any, public: PublicFacts, name: str) -> NDArray[np.float64]:
     """Return one score per person; NaN, which is never tested, for people not ranked."""
+    n_people = public.n_people
     try:
         values = np.asarray(ranked if isinstance(ranked, np.ndarray) else list(ranked), dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}.rank must return numbers: {error}") from error
     if values.shape == (n_people,):
+        _require_number(values, np.arange(n_people), public, name)
         return values
     scores = np.full(n_people, np.nan)
     if values.size == 0:
@@ -172,5 +174,21 @@ def _scores(ranked: Any, n_people: int, name: str) -> NDArray[np.float64]:
     people = values[:, 0].astype(np.int64)
     if (people != values[:, 0]).any() or people.min() < 0 or people.max() >= n_people:
         raise InputError(f"{name}.rank named a person outside 0 … {n_people - 1}")
+    _require_number(values[:, 1], people, public, name)
     scores[people] = values[:, 1]
     return scores
+
+
+def _require_number(
+    given: NDArray[np.float64], people: NDArray[np.int64], public: PublicFacts, name: str
+) -> None:
+    """Raise when nobody who was ranked and is not in isolation has a number.
+
+    To rank nobody is an answer; NaN for all of them is a mistake that would cost all tests.
+    """
+    free = given if public.isolated is None else given[~public.isolated[people]]
+    if np.isnan(free if free.size else given).all():
+        raise InputError(
+            f"{name}.rank returned NaN for everybody who can be tested on day {public.day - 1} "
+            "(the first is 0)"
+        )

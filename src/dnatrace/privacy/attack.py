@@ -13,15 +13,17 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import betaincinv, ndtr
 
 from dnatrace.errors import require_at_least
+from dnatrace.privacy.gaussian import EPSILON_RANGE, mu_of_budget
 
 Floats = NDArray[np.float64]
 Sample = Callable[[int, int], Floats]  # as in `dnatrace.privacy.audit`
 
 _BINS = 60
 _RIDGE = 1e-10
+_INTERVAL = 0.95  # confidence of the interval of a success
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,6 +32,7 @@ class AttackResult:
 
     Attributes:
         success: share of right guesses; 0.5 is a coin.
+        success_interval: where the true share lies, with 95 % confidence.
         true_positive_rate: infectious victims that were recognised.
         false_positive_rate: healthy victims that were accused.
         co_attackers: people who pooled their scores, the attacker included.
@@ -41,6 +44,7 @@ class AttackResult:
     """
 
     success: float
+    success_interval: tuple[float, float]
     true_positive_rate: float
     false_positive_rate: float
     co_attackers: int
@@ -57,17 +61,27 @@ class AttackResult:
         meets = "meets" if self.co_attackers == 1 else "meet"
         often = "once" if self.days == 1 else f"on {self.days} days"
         sees = "watches their own score" if self.co_attackers == 1 else "pool their scores"
+        low, high = self.success_interval
         return (
             f"{who} who {meets} only the victim {often} and {sees} "
             f"{'guesses' if self.co_attackers == 1 else 'guess'} right "
-            f"{100 * self.success:.1f} times in 100 whether the victim is infectious; "
-            f"a coin is right 50 times. "
-            + (
-                f"The guarantee allows at most {100 * self.limit:.1f}."
-                if self.limit < 1.0
-                else "No guarantee limits them."
-            )
+            f"{100 * self.success:.1f} times in 100 whether the victim is infectious "
+            f"({100 * _INTERVAL:.0f} % interval {100 * low:.1f} to {100 * high:.1f}); "
+            f"a coin is right 50 times. {self._beside_the_limit}"
         )
+
+    @property
+    def _beside_the_limit(self) -> str:
+        """What the guarantee allows, and what the difference to it means."""
+        if self.limit >= 1.0:
+            return "No guarantee limits them."
+        low, high = self.success_interval
+        allowed = f"The guarantee allows at most {100 * self.limit:.1f}"
+        if low > self.limit:
+            return f"{allowed}: THEY EXCEED IT by more than chance."
+        if high < self.limit:
+            return f"{allowed}."
+        return f"{allowed}; the difference is within the chance of {2 * self.draws:,} guesses."
 
     def draw(self, path: Path) -> None:
         """Draw both histograms into a file; the less they overlap, the more the attacker knows."""
@@ -115,10 +129,12 @@ def attack(
     healthy, infectious = (_matrix(sample(world, draws)) @ direction for world in (0, 1))
     hit = float(np.mean(infectious > threshold))
     false_alarm = float(np.mean(healthy > threshold))
+    right = int(np.count_nonzero(infectious > threshold) + np.count_nonzero(healthy <= threshold))
     edges = np.histogram_bin_edges(np.concatenate([healthy, infectious]), bins=_BINS)
     histograms = np.stack([np.histogram(seen, edges)[0] for seen in (healthy, infectious)])
     return AttackResult(
         success=(1.0 + hit - false_alarm) / 2.0,
+        success_interval=exact_interval(right, 2 * draws),
         true_positive_rate=hit,
         false_positive_rate=false_alarm,
         co_attackers=co_attackers,
@@ -128,6 +144,37 @@ def attack(
         edges=edges,
         histograms=histograms,
     )
+
+
+def exact_interval(right: int, guesses: int, confidence: float = _INTERVAL) -> tuple[float, float]:
+    """Return where the true share of right guesses lies.
+
+    Guarantee: with at least the stated confidence, also when the two kinds of victims are not
+    equally easy: a sum of unequal chances spreads less than the binomial of their mean
+    (Clopper and Pearson 1934; Hoeffding 1956).
+    """
+    tail = (1.0 - confidence) / 2.0
+    low = betaincinv(right, guesses - right + 1, tail) if right > 0 else 0.0
+    high = betaincinv(right + 1, guesses - right, 1.0 - tail) if right < guesses else 1.0
+    return float(low), float(high)
+
+
+def guessing_limit(epsilon: float | None, delta: float) -> float:
+    """Return the most right guesses that Gaussian noise worth (ε, δ) allows.
+
+    Guarantee: of two equally likely values of a message, for whoever sees what ε is stated for. The
+    whole curve of the noise counts, which limits guesses more tightly than its one point (ε, δ).
+    Edge cases: 1 for no bound; beyond what is calibrated the point (ε, δ) alone counts.
+    """
+    limit = success_limit(epsilon, delta)
+    if epsilon is None or not EPSILON_RANGE[0] <= epsilon <= EPSILON_RANGE[1]:
+        return limit
+    return min(limit, gaussian_success_limit(mu_of_budget(epsilon, delta)))
+
+
+def in_a_hundred(share: float) -> str:
+    """Return a share of right guesses as times in 100, rounded to what can be told apart."""
+    return "over 99.9" if share > 0.999 else f"{100 * share:.1f}"
 
 
 def success_limit(epsilon: float | None, delta: float) -> float:

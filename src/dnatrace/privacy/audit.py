@@ -50,8 +50,22 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the claim survived."""
+        """Whether the claim survived, which does not prove it."""
         return self.lower_bound <= self.claimed_epsilon
+
+    @property
+    def verdict(self) -> str:
+        """What follows for the claim, in words."""
+        return verdict(self.lower_bound, self.claimed_epsilon, self.draws)
+
+
+def verdict(lower_bound: float, claimed_epsilon: float, draws: int) -> str:
+    """Return what a bound means for a claim: refuted or not, never proved."""
+    if lower_bound > claimed_epsilon:
+        return "THE CLAIM IS FALSE."
+    if lower_bound <= 0.0:
+        return f"So few draws show nothing: {draws:,} cannot tell the two worlds apart."
+    return "Nothing above the claim was found. That proves nothing more: an audit can only refute."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

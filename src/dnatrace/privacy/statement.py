@@ -12,6 +12,7 @@ from dnatrace.privacy.accounting import (
     UnprotectedEvent,
     UnprovenEvent,
 )
+from dnatrace.privacy.attack import guessing_limit, in_a_hundred
 from dnatrace.privacy.noise import SIMULATION_ONLY
 
 DISCLAIMER = "Research software, not a medical device."
@@ -24,12 +25,25 @@ PROTECTED = (
     "Two windows are neighbours when one message has another value; how many contacts "
     "there were, and on which days, is public."
 )
+NOTHING_PROTECTED = (
+    "whoever receives a score may learn with certainty what others keep secret: what phones of "
+    "contacts said, their tests, or who is infected. The cost is unbounded. No noise was added, so "
+    "there is nothing to account for and nothing to audit."
+)
+NO_MESSAGE = (
+    "no message is used, so no score can tell anything of one: ε = 0 for one release, one contact "
+    "and a pair. There is no noise, nothing to account for and nothing to audit."
+)
 NOT_PROTECTED = (
     "who met whom, a contact's withdrawal, who is tested, the choice of the highest scores for "
     "testing (which assumes a private selection), radio signals, and the inference before the "
     "release, which is assumed to run encrypted or in an enclave. The guarantee covers the last "
     "update; echoes of a person's own state through earlier rounds are part of the message."
 )
+NOT_PROTECTED_BY_SILENCE = (
+    "who met whom, who is tested, and the choice of the highest scores for testing."
+)
+NO_AUDIT = "none for this run."
 ACCOUNTANT = (
     "Gaussian differential privacy: every release is a Gaussian mechanism, calibrated exactly "
     "(Balle and Wang 2018); releases compose as the root of the sum of squares."
@@ -68,27 +82,46 @@ def statement(
     whose stated sensitivity fails, that spent more than its target, or whose noise is for
     simulation only, is called so in the first paragraph.
     """
-    delta = target.delta if target is not None else deltas[0]
     paragraphs = [
         f"Method: {provenance.method}, release {provenance.release}. "
         f"{_verdict(ledger, target, provenance.noise)}",
         f"Adversary: {ADVERSARY}",
-        f"Protected: {PROTECTED}",
-        *_costs(ledger, delta, deltas),
-        f"Mechanism: {_mechanism(ledger)}",
-        f"Accountant: {ACCOUNTANT}",
-        f"Noise: {provenance.noise}.",
-        f"Not protected: {NOT_PROTECTED}",
+        *_protection(ledger, provenance, target.delta if target is not None else deltas[0], deltas),
         f"Training data: {provenance.training or 'nothing was trained for this method.'}",
-        f"Last audit: {provenance.audit or 'none for this run.'}",
         DISCLAIMER,
     ]
     return "\n\n".join(paragraphs)
 
 
+def with_audit(text: str, audit: str | None) -> str:
+    """Return a statement that was kept without an audit, with one that was made since."""
+    before, after = f"Last audit: {NO_AUDIT}", f"Last audit: {audit}"
+    return text if audit is None else text.replace(before, after)
+
+
+def _protection(
+    ledger: Ledger, provenance: Provenance, delta: float, deltas: Sequence[float]
+) -> list[str]:
+    """Return what is protected, how and at which cost; without noise, why there is none."""
+    if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
+        return [f"Not protected: {NOTHING_PROTECTED}"]
+    if not _noised(ledger):
+        return [f"Protected: {NO_MESSAGE}", f"Not protected: {NOT_PROTECTED_BY_SILENCE}"]
+    return [
+        f"Protected: {PROTECTED}",
+        *_costs(ledger, delta, deltas),
+        f"What that means: {_odds(ledger, delta)}",
+        f"Mechanism: {_mechanism(ledger)}",
+        f"Accountant: {ACCOUNTANT}",
+        f"Noise: {provenance.noise}.",
+        f"Not protected: {NOT_PROTECTED}",
+        f"Last audit: {provenance.audit or NO_AUDIT}",
+    ]
+
+
 def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
-        return "NOT PRIVATE: scores show messages as they are."
+        return "NOT PRIVATE: scores show secrets of other people as they are."
     if not ledger.sound:
         return (
             "NOT SOUND: the noise was made for a sensitivity that does not hold for people with "
@@ -139,10 +172,29 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
     return lines
 
 
+def _odds(ledger: Ledger, delta: float) -> str:
+    """Return the costs as right guesses in 100."""
+    release, contact, pair = (
+        ledger.epsilon(unit, delta) for unit in (Unit.RELEASE, Unit.CONTACT, Unit.PAIR)
+    )
+    limits = [
+        in_a_hundred(guessing_limit(epsilon, delta))
+        for epsilon in (release, ledger.score_epsilon(delta), contact, pair)
+    ]
+    return (
+        "of two equally likely values of a message, somebody who knows all else guesses the right "
+        f"one at most {limits[0]} times in 100 from one release, {limits[1]} from one score alone, "
+        f"{limits[2]} from all releases a contact reaches, {limits[3]} from all that a pair "
+        "reaches; a coin is right 50 times."
+    )
+
+
+def _noised(ledger: Ledger) -> list[GaussianEvent | UnprovenEvent]:
+    return [e for e in ledger.events if isinstance(e, GaussianEvent | UnprovenEvent)]
+
+
 def _mechanism(ledger: Ledger) -> str:
-    noised = [e for e in ledger.events if isinstance(e, GaussianEvent | UnprovenEvent)]
-    if not noised:
-        return "no noise was added."
+    noised = _noised(ledger)
     names = sorted({event.mechanism for event in noised})
     budgets = {e.budget for e in noised if isinstance(e, GaussianEvent) and e.budget is not None}
     text = f"Gaussian noise on the {'; '.join(names)}, {len(noised)} releases."

@@ -157,7 +157,7 @@ def privacy_against_outcome(
 ) -> dict[str, Any]:
     """Return outcomes by ε: a line for each setting that has one, a level for each that has none.
 
-    `points` hold the four readings of ε; one that is unbounded is None and is not drawn. `rows` are
+    `points` hold the five readings of ε; one that is unbounded is None and is not drawn. `rows` are
     those of `results`.
     """
     series: dict[str, dict[str, Any]] = {}

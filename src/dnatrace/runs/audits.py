@@ -1,14 +1,11 @@
 """Audits and attacks of a configuration's method: what it claims against what can be shown."""
 
-import datetime
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.files import replacing
 from dnatrace.methods.adversary import (
     AdversaryGame,
     Encounter,
@@ -87,29 +84,6 @@ def attack(
         delta=config.privacy.delta,
         mu=game.pooled_mu(),
     )
-
-
-def write_audit(path: Path, values: dict[str, Any]) -> None:
-    """Keep the result of an audit with the day it was made."""
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(values | {"date": today}, indent=2) + "\n", "utf-8")
-
-
-def read_audit(path: Path) -> str:
-    """Return result and date of a kept audit in words."""
-    try:
-        a = json.loads(path.read_text("utf-8"))
-        return (
-            f"{'passed' if a['passed'] else 'FAILED'} on {a['date']}: {a['method']}, release "
-            f"{a['release']}, own tests {a['own_tests']}; ε is at least "
-            f"{a['empirical_epsilon_lower_bound']:.3g} by {a['draws']:,} draws, claimed "
-            f"{a['claimed_epsilon']:.3g}."
-        )
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not the result of an audit") from error
 
 
 def check_picture(path: Path) -> None:

@@ -193,17 +193,20 @@ class RunConfig(Settings):
 
     @property
     def digest(self) -> str:
-        """The name of the run: 16 hexadecimal digits.
+        """The name of the run: 16 hexadecimal digits, of all settings that have an effect."""
+        return self.digest_of(self.effective())
 
-        Hashed are the settings that have an effect and differ from their defaults, the number of
-        the schema, and the content of what settings point to: a contact list, a network, a decoder,
-        the installed build of a simulator of others. So a new key renames no stored run.
+    def digest_of(self, stored: Mapping[str, Any]) -> str:
+        """Return the digest of some of the `effective` values.
+
+        Hashed are those that differ from their defaults, the number of the schema, and the content
+        of what settings point to: a contact list, a network, a decoder, the installed build of a
+        simulator of others. So a new key renames no stored run.
         """
-        effective = self.effective()
-        values = _changed(self, effective)
+        values = _changed(self, stored)
         for section in CATALOGUES:
             plugin: Plugin = getattr(self, section)
-            if section in effective:
+            if section in stored:
                 own = {
                     key: value
                     for key, value in values.get(section, {}).items()

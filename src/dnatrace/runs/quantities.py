@@ -129,10 +129,11 @@ GROUPED = (
     _mean_of("tests_per_person", "tests_used"),
 )
 
-# Of the privacy of a run: four readings of its ε.
+# Of the privacy of a run: five readings of its ε.
 EPSILONS = (
     Quantity(key="epsilon", label="ε asked for"),
     Quantity(key="per_release_epsilon", label="ε of one release"),
+    Quantity(key="per_score_epsilon", label="ε of one score alone"),
     Quantity(key="per_contact_epsilon", label="ε of one contact over its life"),
     Quantity(key="per_pair_epsilon", label="ε of a pair"),
 )

@@ -97,7 +97,7 @@ function epsilon(figure) {
     return {
       title: `${quantity.label} against ${axis.label}`,
       summary: epsilonSummary(drawn),
-      remark: unbounded.length ? `No bound on this ε: ${unbounded.map((s) => s.label).join("; ")}.` : "",
+      remark: unbounded.length ? `No bound on this ε, or none told: ${unbounded.map((s) => s.label).join("; ")}.` : "",
       x: { label: `${axis.label} (logarithmic)`, kind: "log" },
       y: upright(figure, quantity),
       series: drawn.filter((s) => s.points.length),

@@ -1,0 +1,102 @@
+"""Audits as files: what was audited, what came of it, and which guarantee it may stand beside."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dnatrace.errors import InputError
+from dnatrace.files import replacing
+from dnatrace.methods.adversary import OwnTests
+from dnatrace.methods.base import release_of
+from dnatrace.privacy.audit import AuditResult, verdict
+from dnatrace.runs.config import RunConfig, flatten
+
+_TEST_ERRORS = ("false_positive_rate", "false_negative_rate")
+_NAMED = 3  # differences that are told one by one
+
+
+def audited_settings(config: RunConfig) -> dict[str, Any]:
+    """Return the values that an audit depends on: an audit knows no city, no days and no seed."""
+    values = config.effective()
+    kept = {key: values[key] for key in ("schema", "method", "privacy", "seir") if key in values}
+    tests = values.get("tests", {})
+    return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if key in tests}}
+
+
+def describe(
+    config: RunConfig, result: AuditResult, *, own_tests: OwnTests, releases: int
+) -> dict[str, Any]:
+    """Return an audit as plain values: its result, and what it is an audit of."""
+    settings = audited_settings(config)
+    return {
+        "method": config.method.name,
+        "release": release_of(config.method),
+        "epsilon": config.privacy.epsilon,
+        "delta": result.delta,
+        "unit": config.privacy.unit.value,
+        "own_tests": own_tests.value,
+        "releases": releases,
+        "claimed_epsilon": result.claimed_epsilon,
+        "empirical_epsilon_lower_bound": result.lower_bound,
+        "confidence": result.confidence,
+        "draws": result.draws,
+        "passed": result.passed,
+        "verdict": result.verdict,
+        "audited_digest": config.digest_of(settings),
+        "audited": settings,
+    }
+
+
+def write_audit(path: Path, values: Mapping[str, Any]) -> None:
+    """Keep the result of an audit with the day it was made."""
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    with replacing(path) as temporary:
+        text = json.dumps({**values, "date": today}, indent=2)
+        temporary.write_text(text + "\n", "utf-8")
+
+
+def read_audit(path: Path, config: RunConfig) -> str:
+    """Return result and date of a kept audit in words.
+
+    Raises:
+        InputError: it cannot be read, or is an audit of something else than the configuration.
+    """
+    try:
+        a = json.loads(path.read_text("utf-8"))
+        difference = _difference(a, config)
+        words = _words(a)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: is not the result of an audit of this version") from error
+    if difference is not None:
+        raise InputError(f"{path}: is an audit of something else: {difference}")
+    return words
+
+
+def _difference(kept: Mapping[str, Any], config: RunConfig) -> str | None:
+    """Return where an audit's settings are not those of a configuration; None when they agree."""
+    settings = audited_settings(config)
+    if kept["audited_digest"] == config.digest_of(settings):
+        return None
+    before, here = flatten(kept["audited"]), flatten(settings)
+    differing = [
+        f"{key} is {before.get(key, 'absent')} there and {here.get(key, 'absent')} here"
+        for key in dict.fromkeys([*before, *here])
+        if before.get(key) != here.get(key)
+    ]
+    more = [f"and {len(differing) - _NAMED} more"] if len(differing) > _NAMED else []
+    named = "; ".join(differing[:_NAMED] + more)
+    return named or "what the method ships or reads has other content"
+
+
+def _words(a: Mapping[str, Any]) -> str:
+    bound, claimed, draws = a["empirical_epsilon_lower_bound"], a["claimed_epsilon"], a["draws"]
+    return (
+        f"on {a['date']}, own tests: {a['own_tests']}. Claimed ε = {claimed:.3g} for one contact "
+        f"over {a['releases']} release{'s' if a['releases'] > 1 else ''}; {draws:,} draws show at "
+        f"least {bound:.3g} ({100 * a['confidence']:g} % confidence). "
+        f"{verdict(bound, claimed, draws)}"
+    )
