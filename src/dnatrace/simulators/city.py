@@ -16,7 +16,14 @@ from dnatrace.rng import Stream
 from dnatrace.settings import setting
 from dnatrace.simulators import _kernels
 from dnatrace.simulators.base import Simulator, SimulatorSettings, SimulatorSetup, checked_mask
-from dnatrace.simulators.disease import Disease, DiseaseParameters, FirstInfected
+from dnatrace.simulators.disease import (
+    TRANSMISSIBILITY,
+    Disease,
+    DiseaseParameters,
+    FirstInfected,
+    Transmissibility,
+    of_transmissibility,
+)
 from dnatrace.simulators.population import Population, PopulationParameters
 
 _COIN = 2**16  # resolution of the coin of an occupation edge
@@ -36,6 +43,7 @@ class CitySettings(SimulatorSettings):
     name: Literal["city"] = setting(
         "city", "who meets whom, and who gets infected (docs/simulators.md)"
     )
+    transmissibility: Transmissibility = TRANSMISSIBILITY
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the city of these settings on day 0."""
@@ -44,6 +52,7 @@ class CitySettings(SimulatorSettings):
             seed=setup.seed,
             initially_infected=setup.initially_infected,
             isolation_keeps_household=setup.isolation_keeps_household,
+            parameters=CityParameters(disease=of_transmissibility(self.transmissibility)),
         )
 
 
