@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
 from dnatrace.rng import Stream
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import build_simulator
 from dnatrace.simulators import _kernels
 from dnatrace.simulators.base import (
     MEETS_NOBODY,
@@ -461,3 +463,24 @@ def test_statistics_of_another_disease_do_not_agree(verification):
         (verification.compare_contacts, 2),
     ):
         assert sum(not c.ok for c in compare(runs)) >= least
+
+
+def test_transmissibility_is_that_of_the_disease(tmp_path):
+    rows = np.random.default_rng(1).integers(0, 600, (6000, 2))
+    rows = rows[rows[:, 0] != rows[:, 1]]
+    path = tmp_path / "contacts.csv"
+    lines = [f"{a},{b},{i % 5}" for i, (a, b) in enumerate(rows.tolist())]
+    path.write_text("\n".join(["sender,receiver,day", *lines]) + "\n")
+    for simulator in ({"name": "city"}, {"name": "replay", "contacts": str(path)}):
+        new = {}
+        for factor in (None, 0.0, 0.5, 1.0, 1.5):
+            given = simulator | ({} if factor is None else {"transmissibility": factor})
+            config = RunConfig(people=600, initially_infected=30, seed=4, simulator=given)
+            held = build_simulator(config)
+            for _ in range(20):
+                held.advance()
+            new[factor] = held.infected_on
+        counts = {factor: int((days > 0).sum()) for factor, days in new.items()}
+        assert np.array_equal(new[None], new[1.0])
+        assert counts[0.0] == 0 < counts[0.5] < 0.8 * counts[1.0]
+        assert counts[1.0] < counts[1.5]

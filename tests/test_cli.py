@@ -1,6 +1,8 @@
 """The command line as a person uses it."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +15,10 @@ from typer.testing import CliRunner
 
 import dnatrace
 from dnatrace.cli import app
+from dnatrace.networks.decoder import decoder_path
+from dnatrace.networks.runtime import model_path
 
-from .command_line import run
+from .command_line import run, run_process
 
 
 @pytest.fixture
@@ -488,3 +492,109 @@ def test_doctor_prints_what_is_installed():
     assert done.exit_code == 0
     assert f"dnatrace {dnatrace.__version__}" in done.stdout
     assert "simulator city" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["contacts.csv", "tests.csv", "link.csv"])
+def test_infer_does_not_overwrite_what_it_reads(files, name):
+    (files / "link.csv").symlink_to(files / "contacts.csv")
+    before = [(files / name).read_text() for name in ("contacts.csv", "tests.csv")]
+    done = run("infer", "contacts.csv", "tests.csv", "--out", name, cwd=files)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{name}: is read by this command and would be overwritten" in done.stderr
+    assert [(files / name).read_text() for name in ("contacts.csv", "tests.csv")] == before
+
+
+def test_audit_and_attack_do_not_overwrite_what_they_read(tmp_path):
+    shipped = decoder_path("tally").read_bytes()
+    for name, command in (("d.json", "audit"), ("d.png", "attack")):
+        (tmp_path / name).write_bytes(shipped)
+        done = run(command, "--set", f"method.decoder={name}", "--out", name, cwd=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "would be overwritten" in done.stderr
+        assert (tmp_path / name).read_bytes() == shipped
+
+
+def test_a_model_is_not_overwritten_by_its_export(tmp_path):
+    model = tmp_path / "m.safetensors"
+    model.write_bytes(model_path("dna").read_bytes())
+    before = model.read_bytes()
+    assert run("export", model, model).returncode == 2
+    assert model.read_bytes() == before
+
+
+def test_output_that_is_not_unicode_is_spelled(tmp_path):
+    """Also where our letters cannot be written there is output and no traceback."""
+    commands = [("run", "--help"), ("run", "--people", "60", "--days", "4", "-q")]
+    for arguments in commands:
+        for encoding in ("latin-1", "ascii"):
+            done = run_process(*arguments, PYTHONIOENCODING=encoding)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert "epsilon" in done.stdout
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [("--version",), ("run", "--help"), ("doctor", "--json")])
+def test_a_full_device_is_one_line(arguments, unbuffered):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dnatrace", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.returncode == 1
+    assert done.stderr == "dnatrace: output cannot be written: No space left on device\n"
+
+
+def test_a_stored_run_has_its_own_configuration(tmp_path):
+    assert run("run", "--people", 60, "--days", 3, "--out", tmp_path, "-q").returncode == 0
+    (stored,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert run("privacy", "statement", stored).returncode == 0
+    for option in (("--epsilon", 3), ("--set", "people=70"), ("--method", "fn")):
+        done = run("privacy", "statement", stored, *option)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert f"{option[0]}: a stored run has its own configuration" in done.stderr
+
+
+def test_help_says_that_p1_is_what_phones_believe():
+    for command in ("run", "infer"):
+        text = " ".join(run(command, "--help").stdout.replace("│", "").split())
+        assert "believe" in text[text.rindex("--p1") :][:200]
+
+
+def test_a_run_that_ends_before_its_peak_says_so():
+    usual = ("run", "--method", "none", "--people", 1000, "--set", "initially_infected=20", "-q")
+    assert "still rise on the last day" in run(*usual, "--days", 10).stdout
+    assert "still rise" not in run(*usual, "--days", 100).stdout
+
+
+def test_a_read_only_file_system_is_one_line(files):
+    """Of every command that writes one file."""
+    place = files / "fixed"
+    place.mkdir()
+    stored = run("run", "--people", 60, "--days", 3, "--out", files / "runs", "-q")
+    assert stored.returncode == 0
+    mounts = (["mount", "-t", "tmpfs", "none", place], ["mount", "-o", "remount,ro", place])
+    try:
+        if not shutil.which("mount") or any(
+            subprocess.run(command, capture_output=True, check=False).returncode
+            for command in mounts
+        ):
+            pytest.skip("a read-only file system cannot be mounted here")
+        for arguments in (
+            ("infer", "contacts.csv", "tests.csv", "--out", "fixed/b.csv"),
+            ("report", "runs", "--out", "fixed/r.html"),
+            ("attack", "--draws", 1000, "--out", "fixed/a.png"),
+            ("audit", "--draws", 10_000, "--out", "fixed/a.json"),
+            ("run", "--people", 60, "--days", 2, "--out", "fixed/runs"),
+        ):
+            done = run(*arguments, "-q", cwd=files)
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+            assert "Read-only file system" in done.stderr or "no permission" in done.stderr
+    finally:
+        if shutil.which("umount"):
+            subprocess.run(["umount", place], capture_output=True, check=False)

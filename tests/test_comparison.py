@@ -110,6 +110,7 @@ def test_tables_for_people_and_programs():
         "label": "<a>",
         "metric": "peak_infected",
         "runs": 3,
+        "runs_still_rising": None,
         "mean": spread.mean,
         "median": 0.2,
         "low": spread.interval[0],
@@ -209,3 +210,38 @@ def test_all_files_are_written_or_none(tmp_path):
         write_all({"a": b"after", "b": b""}, tmp_path)
     assert (tmp_path / "a").read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dt.run("fn"), "dt.run takes a configuration, such as .* not 'fn'"),
+        (lambda: dt.run({"method": "fn"}), "dt.run takes a configuration, .* not {'method': 'fn'}"),
+        (lambda: dt.run(None), "not None"),
+        (lambda: dt.compare("x"), "dt.compare takes a list of configurations, .* not 'x'"),
+        (lambda: dt.compare(["fn"]), "not 'fn'"),
+        (lambda: dt.compare({"a": {"method": "fn"}}), "not {'method': 'fn'}"),
+        (lambda: dt.compare(dt.RunConfig()), "or a dict by label, not one"),
+        (lambda: dt.compare(7), "not 7"),
+    ],
+)
+def test_what_is_no_configuration_is_told_in_one_line(call, message):
+    with pytest.raises(dt.InputError, match=message) as told:
+        call()
+    assert "\n" not in str(told.value)
+
+
+def test_runs_that_end_before_their_peak_are_counted():
+    summary = {"peak_infected": 0.1, "attack_rate": 0.2, "tests_used": 3}
+    summary |= {"isolation_person_days": 4}
+    ends = {"rising": (False, True), "done": (True, True), "older": (None, None)}
+    study = Study(
+        seeds=(1, 2),
+        summaries={
+            label: [summary | ({} if end is None else {"peak_reached": end}) for end in two]
+            for label, two in ends.items()
+        },
+    )
+    rows = study.table(["peak_infected"]).to_pylist()
+    assert [row["runs_still_rising"] for row in rows] == [1, 0, None]
+    assert study._repr_html_().count("1 still rising on the last day") == 1

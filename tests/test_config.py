@@ -6,6 +6,7 @@ import pytest
 
 from dnatrace.errors import InputError
 from dnatrace.runs.config import SCHEMA, RunConfig, load_config, preset_names
+from dnatrace.runs.run import build_simulator
 from dnatrace.simulators import covasim, openabm
 
 
@@ -187,6 +188,34 @@ def test_the_digest_tells_settings_apart():
 def test_initially_infected(people, expected):
     assert RunConfig(people=people).n_initially_infected == expected
     assert RunConfig(people=people, initially_infected=0).n_initially_infected == 0
+
+
+def test_more_infected_than_people_are_refused(tmp_path):
+    with pytest.raises(InputError, match="initially_infected: 5,000 are more than all 1,000 peop"):
+        RunConfig(people=1000, initially_infected=5000)
+    assert RunConfig(people=1000, initially_infected=1000).n_initially_infected == 1000
+    assert load_config(preset="quick", overrides={"people": 7}).n_initially_infected == 7
+    path = tmp_path / "contacts.csv"
+    path.write_text("sender,receiver,day\n0,1,0\n1,2,0\n")
+    replay = {"simulator": {"name": "replay", "contacts": str(path)}}
+    assert (build_simulator(RunConfig(**replay)).infected_on == 0).sum() == 3
+    with pytest.raises(InputError, match="initially_infected: 4 are more than all 3 people"):
+        build_simulator(RunConfig(initially_infected=4, **replay))
+    many = RunConfig(initially_infected=20_000, **replay)  # a list may have more than 10,000 people
+    assert many.n_initially_infected == 20_000
+
+
+@pytest.mark.parametrize(
+    ("simulator", "key", "value"),
+    [
+        ("city", "contacts", "c.csv"),
+        ("covasim", "transmissibility", 0.5),
+        ("openabm", "transmissibility", 0.5),
+    ],
+)
+def test_settings_that_a_simulator_does_not_have_are_refused(simulator, key, value):
+    with pytest.raises(InputError, match=f"simulator.{key}: simulator '{simulator}' has none"):
+        RunConfig(simulator={"name": simulator, key: value})
 
 
 @pytest.mark.parametrize(

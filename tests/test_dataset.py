@@ -18,10 +18,17 @@ from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.simulators.base import N_STATES, SEIR_OF_COURSE
 from dnatrace.training import generate as training_data
-from dnatrace.training.dataset import SPLITS, DatasetWriter, read_info, read_samples
+from dnatrace.training.dataset import (
+    SPLITS,
+    DatasetWriter,
+    read_info,
+    read_samples,
+    replacing_dataset,
+)
 from dnatrace.training.samples import GRID_ANCHORS, collect, concatenate, cubic_grid
 from dnatrace.training.scores import fn_scores
 from tests import reference_neural
+from tests.command_line import run
 from tests.strategies import errors_of_tests, seir_parameters, usual_shares
 
 GRID = cubic_grid()
@@ -494,3 +501,43 @@ def test_seeds_are_read():
     for text in ("", "a", "1-", "5-3", "1,,2", "-4", "1-99999999"):
         with pytest.raises(InputError, match="seeds"):
             training_data.parse_seeds(text)
+
+
+def test_a_dataset_is_replaced_whole_or_not_at_all(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "dataset.json").write_text("old")
+    (data / "train-00000.parquet").touch()
+
+    def fail():
+        with replacing_dataset(data) as new:
+            new.mkdir()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert (data / "dataset.json").read_text() == "old"
+    with replacing_dataset(data) as new:
+        new.mkdir()
+        (new / "dataset.json").write_text("new")
+    assert [path.name for path in data.iterdir()] == ["dataset.json"]
+    assert (data / "dataset.json").read_text() == "new"
+    (data / "notes.txt").touch()
+    with pytest.raises(InputError, match="no part of a dataset and would be lost"):
+        replacing_dataset(data).__enter__()
+
+
+def test_the_command_replaces_a_dataset_by_force(tmp_path):
+    small = ("dataset", "--out", tmp_path / "data", "--people", 300, "--days", 15)
+    small += ("--policy", "random", "--set", "initially_infected=20", "-q")
+    assert run(*small).returncode == 0
+    again = run(*small)
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "holds a dataset already; --force replaces it" in again.stderr
+    before = json.loads((tmp_path / "data/dataset.json").read_text())["digest"]
+    assert run(*small, "--force", "--train-seeds", "8001").returncode == 0
+    assert json.loads((tmp_path / "data/dataset.json").read_text())["digest"] != before
+    page = run("evaluate", "--data", tmp_path / "data", "--out", tmp_path / "data/dataset.md")
+    assert page.returncode == 2
+    assert "dataset.json: is read by this command and would be overwritten" in page.stderr

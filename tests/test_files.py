@@ -1,12 +1,13 @@
 """Files are whole or not there."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.files import replacing
+from dnatrace.files import keep_inputs, replacing
 
 
 def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
@@ -45,3 +46,31 @@ def test_an_earlier_file_stays_when_writing_fails(tmp_path):
     with pytest.raises(InputError, match="cannot be written"), replacing(path):
         pass  # nothing was written
     assert path.read_text("utf-8") == "earlier"
+
+
+def test_a_read_only_file_system_is_one_clear_error(tmp_path, monkeypatch):
+    """Such a system refuses also to remove what is not there."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    for name in ("write_text", "open", "unlink"):
+        monkeypatch.setattr(Path, name, refuse)
+    with (
+        pytest.raises(InputError, match="txt: cannot be written: Read-only file system"),
+        replacing(tmp_path / "a.txt") as temporary,
+    ):
+        temporary.write_text("whole", "utf-8")
+
+
+def test_files_that_are_read_are_not_written(tmp_path):
+    path, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    keep_inputs(path, [path])  # neither is there
+    path.touch()
+    other.touch()
+    (tmp_path / "link.csv").symlink_to(path)
+    (tmp_path / "hard.csv").hardlink_to(path)
+    keep_inputs(other, [path, tmp_path / "absent.csv"])
+    for out in (path, tmp_path / "link.csv", tmp_path / "hard.csv", tmp_path / "." / "a.csv"):
+        with pytest.raises(InputError, match="would be overwritten"):
+            keep_inputs(out, [other, path])

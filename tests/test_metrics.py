@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from dnatrace.runs import metrics
 from dnatrace.runs.config import RunConfig
@@ -31,11 +32,37 @@ def test_reproduction_number_of_exponential_growth():
     rate, days = 0.1, np.arange(120)
     shape = (metrics.GENERATION_MEAN / metrics.GENERATION_SD) ** 2
     scale = metrics.GENERATION_MEAN / shape
-    got = metrics.reproduction_numbers(np.exp(rate * days))[-1]
+    got = metrics.reproduction_numbers(np.exp(rate * days), 1)[-1]
     # The day of an infection counts as its start: half a day shifts the generation time.
     expected = (1 + rate * scale) ** shape * np.exp(rate * 0.5)
     assert got == pytest.approx(expected, rel=0.01)
-    assert np.isnan(metrics.reproduction_numbers(np.zeros(5))).all()
+    assert np.isnan(metrics.reproduction_numbers(np.zeros(5), 0)).all()
+
+
+def test_the_first_infections_count_from_day_one_on():
+    """A series in which everybody infects two others has a reproduction number of 2 every day."""
+    shape = (metrics.GENERATION_MEAN / metrics.GENERATION_SD) ** 2
+    generation = stats.gamma(shape, scale=metrics.GENERATION_MEAN / shape)
+    weights = np.diff(generation.cdf(np.arange(31)))
+    infections = [1000.0]  # on day 0
+    for day in range(1, 31):
+        infections.append(
+            2.0 * sum(infections[day - k] * weights[k - 1] for k in range(1, day + 1))
+        )
+    got = metrics.reproduction_numbers(np.array(infections[1:]), 1000)
+    assert got == pytest.approx(np.full(30, 2.0))
+    # Four people are infected by five on day 4; without the five it was 4 / 0.
+    assert 4.0 < metrics.reproduction_numbers(np.array([0.0, 0.0, 0.0, 4.0]), 5)[-1] < 7.0
+
+
+def test_a_curve_that_still_rises_has_not_reached_its_peak():
+    settings = {"method": "none", "people": 2000, "initially_infected": 40, "seed": 3}
+    rising = run(RunConfig(days=12, **settings))
+    assert rising.summary["day_of_peak"] == 12
+    assert rising.summary["peak_reached"] is False
+    assert run(RunConfig(days=90, **settings)).summary["peak_reached"] is True
+    nobody = run(RunConfig(days=3, people=50, initially_infected=0))
+    assert nobody.summary["peak_reached"] is True
 
 
 @pytest.fixture(scope="module")

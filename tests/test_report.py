@@ -22,6 +22,7 @@ from dnatrace.runs import parameters, presentation
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
+from dnatrace.runs.store import write_run
 from dnatrace.sweeps.study import Spread
 from tests.command_line import run as run_command
 from tests.report_store import DAYS, HOSTILE, SEEDS, SETTINGS, config_of, copy_run, poison
@@ -527,6 +528,47 @@ def test_a_stored_run_has_its_page(tmp_path):
 def test_quantities_of_the_report_are_documented():
     text = (ROOT / "docs" / "outputs.md").read_text("utf-8")
     assert [key for key in SUMMARY if key not in text and not key.endswith("_uninfected")] == []
+
+
+def test_no_default_is_told_that_no_run_has(tmp_path):
+    """Two replays, of 300 people and of 200: nobody had the 10,000 that are the default."""
+    path = tmp_path / "contacts.csv"
+    rows = [f"{a},{(a + 1) % 200},{day}" for day in range(3) for a in range(200)]
+    path.write_text("\n".join(["sender,receiver,day", *rows]) + "\n")
+    for people in ({}, {"people": 300}, {"people": 250}):
+        simulator = {"name": "replay", "contacts": str(path)}
+        write_run(run(RunConfig(days=3, simulator=simulator, **people)), tmp_path / "store")
+    html = write_report(tmp_path / "store", tmp_path / "page.html").path.read_text("utf-8")
+    said = " ".join(Reader(html).texts)
+    assert "people 300" in said
+    assert "people 10" not in said
+    assert Names([{"people": 10_000}, {"people": 300}]).unsaid == {"people": 10_000}
+    assert Names([{"people": 400}, {"people": 300}]).unsaid == {}
+
+
+def test_runs_that_end_before_their_peak_are_marked(one_run, tmp_path):
+    def shown():
+        out = write_report(one_run.parent, tmp_path / "page.html").path
+        return re.sub(r"\s+", " ", out.read_text("utf-8"))
+
+    path, note = one_run / "summary.json", "<mark>still rising on the last day</mark>"
+    summary = json.loads(path.read_text())
+    for value, marked in ((True, False), (False, True)):
+        path.write_text(json.dumps(summary | {"peak_reached": value}))
+        assert (note in shown()) is marked
+    del summary["peak_reached"]  # an older version did not say
+    path.write_text(json.dumps(summary))
+    assert note not in shown()
+
+
+def test_a_page_does_not_overwrite_a_stored_run(one_run):
+    before = (one_run / "summary.json").read_bytes()
+    for directory in (one_run, one_run.parent):
+        with pytest.raises(InputError, match="would be overwritten"):
+            write_report(directory, one_run / "summary.json")
+    assert (one_run / "summary.json").read_bytes() == before
+    for _ in range(2):  # an earlier page is no input
+        write_report(one_run, one_run / "page.html")
 
 
 # ---- Stores of older versions -------------------------------------------------------------------

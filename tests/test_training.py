@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -277,3 +278,26 @@ def test_orders_name_their_models_and_samples(dataset, tmp_path):
     assert "--samples 100" in order.command(Variant.PUBLIC)
     assert [order.name(v) for v in Variant] == ["dna", "dna-alone", "dna-public"]
     assert set(model_training.RECIPES) == {"dna", "dna-paper"}
+
+
+def test_models_are_replaced_only_by_force(dataset, trained, tmp_path):
+    out = tmp_path / "models"
+    shutil.copytree(trained[0], out)
+    model = out / "dna.safetensors"
+    before = model.read_bytes()
+    same, other = command(dataset, out, "-q"), command(dataset, out, "--seed", "2", "-q")
+    for order in (same, other, ["train", "--network", "tally", "--out", str(out)]):
+        (out / "tally.safetensors").write_bytes(before)
+        done = CliRunner().invoke(app, order)
+        assert isinstance(done.exception, InputError)
+        assert str(done.exception).endswith("exists already; --force replaces it")
+    assert model.read_bytes() == before
+    # Not even for a variant that is still to be trained, unless this order made what is there.
+    both = [*other, "--variant", "alone"]
+    assert isinstance(CliRunner().invoke(app, both).exception, InputError)
+    assert CliRunner().invoke(app, [*other, "--force"]).exit_code == 0
+    changed = model.read_bytes()
+    assert changed != before
+    assert CliRunner().invoke(app, both).exit_code == 0
+    assert (out / "dna-alone.safetensors").exists()
+    assert model.read_bytes() == changed

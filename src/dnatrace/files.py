@@ -1,8 +1,8 @@
 """Write files whole or not at all."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dnatrace.errors import InputError
@@ -29,7 +29,17 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system refuses even what is not there
+            temporary.unlink(missing_ok=True)
+
+
+def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:
+    """Raise if a file to be written is one that is read, under whatever name or link."""
+    if not out.exists():
+        return
+    for path in inputs:
+        if path.exists() and out.samefile(path):
+            raise InputError(f"{out}: is read by this command and would be overwritten")
 
 
 def _flush(path: Path) -> None:

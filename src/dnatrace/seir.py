@@ -54,7 +54,8 @@ class SeirParameters(Settings):
     )
     p1: Share = setting(
         0.03,
-        "what phones believe: transmission by one contact with an infected person",
+        "what phones believe: transmission by one contact with an infected person; the disease "
+        "itself has `simulator.transmissibility`",
         source=f"{_PAPER}; other sources say 0.01, 0.02, 0.05",
         called="transmission_per_contact",
     )

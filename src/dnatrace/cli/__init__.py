@@ -3,7 +3,12 @@
 Heavy imports happen inside the commands, so that `dnatrace --help` is instant.
 """
 
+import codecs
+import errno
+import io
+import os
 import sys
+import unicodedata
 from importlib import import_module
 from typing import Annotated
 
@@ -11,6 +16,8 @@ import typer
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="dnatrace",
@@ -33,8 +40,10 @@ for name in (
 
 def main() -> None:
     """Run the command line; exit 0 when it worked, 1 when it failed, 2 when the input is wrong."""
+    _make_legible()
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except InputError as error:
         _fail(str(error), 2)
     except MemoryError as error:
@@ -43,12 +52,39 @@ def main() -> None:
         sys.stderr.close()  # the reader of our output has gone; nobody is left to tell
         sys.exit(1)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _drop_output()
+            _fail(f"output cannot be written: {error.strerror}", 1)
         if hasattr(error, "format_message"):  # wrong usage, as the parser tells it
             _fail(error.format_message(), 2)
         if type(error).__name__ == "Abort":
             _fail("interrupted", 130)
         raise
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _make_legible() -> None:
+    """Let output in an encoding without our letters spell them (ε: epsilon) rather than fail."""
+    codecs.register_error("dnatrace", _spelled)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="dnatrace")
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    names = [unicodedata.name(c, "") for c in error.object[error.start : error.end]]
+    text = "".join(n.split()[-1].lower() if n.startswith("GREEK") else "?" for n in names)
+    return text, error.end
+
+
+def _drop_output() -> None:
+    """Drop what still waits for standard output, else Python tries again on the way out."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

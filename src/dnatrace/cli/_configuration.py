@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from dnatrace.cli._command import Answer, with_options
+from dnatrace.errors import InputError
 
 Setting = Annotated[list[str] | None, Option("--set", help="section.key=value; may be repeated.")]
 Gamma = Annotated[float | None, Option(help="Messages are clipped to [0, γ].")]
@@ -26,7 +27,7 @@ _OPTIONS = {
     "delta": Annotated[float | None, Option(help="Probability the bound may fail.")],
     "unit": Annotated[str | None, Option(help="ε per release, contact or pair.")],
     "gamma": Gamma,
-    "p1": Annotated[float | None, Option(help="Transmission by one contact.")],
+    "p1": Annotated[float | None, Option(help="Transmission per contact, as phones believe.")],
     "noise": Annotated[str | None, Option(help="fast (simulation) or secure.")],
     "people": Annotated[int | None, Option(help="Size of the population.")],
     "days": Annotated[int | None, Option(help="Length of the run.")],
@@ -38,7 +39,7 @@ RELEASE = ("preset", "setting", *["method", "release", "epsilon", "delta", "unit
 
 
 def configured(
-    *names: str, published: str = "standard", usual: tuple[str, ...] = ()
+    *names: str, published: str = "standard", usual: tuple[str, ...] = (), stored: str = ""
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
     """Give a command options that choose a configuration; it gets the configuration as `config`.
 
@@ -46,6 +47,7 @@ def configured(
         names: of the options.
         published: preset to start from when the release is as published and no preset is given.
         usual: settings, as for --set, that yield to what is given.
+        stored: argument that names a stored run, which has a configuration of its own.
     """
 
     def decorate(function: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -54,6 +56,10 @@ def configured(
             from dnatrace.runs.config import load_config
 
             given = {name: options.pop(name) for name in names}
+            for name, value in given.items() if options.get(stored) else ():
+                if value:
+                    option = {"setting": "set", "file": "config"}.get(name, name)
+                    raise InputError(f"--{option}: a stored run has its own configuration")
             default = published if given["release"] == "as_published" else "standard"
             config = load_config(
                 preset=given.pop("preset") or default,

@@ -7,6 +7,7 @@ from typer import Option
 
 from dnatrace.cli._command import Answer, command
 from dnatrace.cli._configuration import RELEASE, configured
+from dnatrace.files import keep_inputs, replacing
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -25,12 +26,12 @@ def attack(
 
     Example: dnatrace attack --method dpfn-s --epsilon 1 --co-attackers 3 --days 5 --out attack.png
     """
-    from dnatrace.files import replacing
     from dnatrace.methods.base import release_of
     from dnatrace.runs import audits
 
     if out is not None:
         audits.check_picture(out)
+        keep_inputs(out, config.files)
     result = audits.attack(config, co_attackers=co_attackers, days=days, draws=draws)
     if out is not None:
         with replacing(out) as temporary:

@@ -7,6 +7,7 @@ from typer import Option
 
 from dnatrace.cli._command import Answer, command
 from dnatrace.cli._configuration import RELEASE, configured
+from dnatrace.files import keep_inputs
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -37,6 +38,8 @@ def audit(
     from dnatrace.settings import choose
 
     chosen = choose("own tests", own_tests, OwnTests)
+    if out is not None:
+        keep_inputs(out, config.files)
     result = audits.audit(
         config,
         own_tests=chosen,

@@ -1,5 +1,6 @@
 """`dnatrace dataset`."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ def dataset(
     validation_seeds: Annotated[str, Option(help="Runs to watch training on.")] = "7002",
     test_seeds: Annotated[str, Option(help="Runs to evaluate on.")] = "7003",
     setting: Setting = None,
+    force: Annotated[bool, Option("--force", help="Replace a dataset that is there.")] = False,
 ) -> Answer:
     """Run epidemics and keep what a network learns from: one sample per person and day.
 
@@ -31,6 +33,7 @@ def dataset(
     """
     from dnatrace.runs.progress import tracker
     from dnatrace.training import generate as training_data
+    from dnatrace.training.dataset import replacing_dataset
 
     seeds = {"train": train_seeds, "validation": validation_seeds, "test": test_seeds}
     plan = training_data.plan_dataset(
@@ -40,7 +43,8 @@ def dataset(
         seeds={split: training_data.parse_seeds(text) for split, text in seeds.items()},
         settings=setting or (),
     )
-    info = training_data.generate(plan, out, track=tracker("days"))
+    with replacing_dataset(out) if force else nullcontext(out) as directory:
+        info = training_data.generate(plan, directory, track=tracker("days"))
     rows = [
         {
             "split": name,

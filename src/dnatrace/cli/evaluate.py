@@ -8,6 +8,8 @@ from typing import Annotated
 from typer import Argument, Option
 
 from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli.certify import path_of
+from dnatrace.files import keep_inputs
 
 
 @command(threads=True)
@@ -31,6 +33,9 @@ def evaluate(
 
     if out is not None:
         auc_table.check_page(out)
+        read = [path_of(model or "dna"), *(data.glob("*") if data is not None else ())]
+        for written in (out, out.with_suffix(".json")):
+            keep_inputs(written, read)
     models = auc_table.choose_models(model)
     if data is not None:
         held = auc_table.read_test_data(data)

@@ -8,6 +8,7 @@ from typer import Argument
 from dnatrace.cli._command import Answer, command, needs_extra
 from dnatrace.cli.certify import Model, path_of
 from dnatrace.errors import InputError
+from dnatrace.files import keep_inputs
 
 
 @command()
@@ -28,6 +29,7 @@ def export(
         raise InputError(f"'{model}' is a decoder; only networks of dna can be exported")
     with needs_extra("export", "export"):
         from dnatrace.networks.export import write_onnx
+    keep_inputs(out, [path_of(model)])
     held = load_model(model)
     write_onnx(held, out)
     values = {"model": model, "file": str(out), "digest": held.certificate.digest}

@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from dnatrace._version import __version__
 from dnatrace.cli._command import Answer, command, table
+from dnatrace.files import keep_inputs
 
 
 @command(threads=True)
@@ -17,7 +18,7 @@ def infer(
     people: Annotated[int | None, Option(help="Number of people (largest id + 1).")] = None,
     days: Annotated[int | None, Option(help="Number of days (largest day + 1).")] = None,
     p0: Annotated[float, Option(help="Infection from outside, per day.")] = 0.001,
-    p1: Annotated[float, Option(help="Transmission by a contact with I.")] = 0.03,
+    p1: Annotated[float, Option(help="Transmission per contact with I, as believed.")] = 0.03,
     g: Annotated[float, Option(help="E to I, per day.")] = 0.99,
     h: Annotated[float, Option(help="I to R, per day.")] = 0.10,
     false_positive_rate: Annotated[float, Option(help="P(positive | not I).")] = 0.01,
@@ -42,6 +43,7 @@ def infer(
 
     if out is not None:
         belief_tables.check_format(out)
+        keep_inputs(out, (contacts, tests))
     read = {"contacts": tables.read_contacts(contacts), "tests": tables.read_tests(tests)}
     beliefs = fn.infer(
         read["contacts"],

@@ -41,7 +41,7 @@ def calibrate(
 
 @app.command()
 @command(kernels=True)
-@configured(*RELEASE, "score", "noise", published="paper", usual=_SMALL)
+@configured(*RELEASE, "score", "noise", published="paper", usual=_SMALL, stored="run")
 def statement(
     config: "RunConfig",
     run: Annotated[Path | None, Argument(help="A stored run; absent: a small one.")] = None,

@@ -36,6 +36,7 @@ def train(
         int | None, Option(help="tally: how many of the newest tallies it reads, 0 to 14.")
     ] = None,
     seed: Annotated[int, Option(help="Same seed, same weights.")] = 1,
+    force: Annotated[bool, Option("--force", help="Replace models that are there.")] = False,
 ) -> Answer:
     """Train a network on simulated runs, certify it and write a model file.
 
@@ -54,10 +55,10 @@ def train(
         raise InputError(f"network '{network}' does not exist; there are {', '.join(NETWORKS)}")
     if network == "tally":
         _refuse(network, of_dna)
-        rows, learned = [_train_decoder(out, seed, of_tally)], "runs of its own"
+        rows, learned = [_train_decoder(out, seed, of_tally, force)], "runs of its own"
     else:
         _refuse(network, of_tally)
-        rows = _train_networks(out, network, seed, of_dna)
+        rows = _train_networks(out, network, seed, of_dna, force)
         learned = f"{rows[0]['samples']:,} samples"
     return Answer(values={"models": rows}, shown=[f"Trained on {learned}", table(rows)])
 
@@ -74,7 +75,7 @@ def _refuse(network: str, options: dict[str, Any]) -> None:
 
 
 def _train_networks(
-    out: Path, network: str, seed: int, options: dict[str, Any]
+    out: Path, network: str, seed: int, options: dict[str, Any], force: bool
 ) -> list[dict[str, Any]]:
     from dnatrace.networks.architecture import Variant
     from dnatrace.runs.progress import track
@@ -87,10 +88,10 @@ def _train_networks(
     order = Order(
         dataset=dataset, out=out, network=network, variants=variants, seed=seed, **options
     )
-    return train_models(order, track=track)
+    return train_models(order, force=force, track=track)
 
 
-def _train_decoder(out: Path, seed: int, options: dict[str, Any]) -> dict[str, Any]:
+def _train_decoder(out: Path, seed: int, options: dict[str, Any], force: bool) -> dict[str, Any]:
     from dnatrace.networks.model_file import SUFFIX
     from dnatrace.runs.progress import track
 
@@ -101,5 +102,7 @@ def _train_decoder(out: Path, seed: int, options: dict[str, Any]) -> dict[str, A
     order = Order(out=out / f"tally{SUFFIX}", settings=Settings(seed=seed, **settings), **options)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: not a directory")
+    if order.out.exists() and not force:
+        raise InputError(f"{order.out}: exists already; --force replaces it")
     out.mkdir(parents=True, exist_ok=True)
     return train_decoder(order, track=track)

@@ -90,6 +90,11 @@ class Names:
             for key in keys
             if key != METHOD and len({repr(one[key]) for one in settings if key in one}) > 1
         ]
+        self._at_default = {
+            key
+            for key in self._varying
+            if any(key in one and self._is_default(one, key) for one in settings)
+        }
 
     @property
     def unsaid(self) -> dict[str, Any]:
@@ -98,7 +103,7 @@ class Names:
         return {
             key: defaults[key]
             for key in self._varying
-            if key not in (EPSILON, RELEASE) and defaults.get(key) is not None
+            if key in self._at_default - {EPSILON, RELEASE} and defaults.get(key) is not None
         }
 
     def label(self, one: Settings, *, skip: Collection[str] = (), in_full: bool = False) -> str:

@@ -101,11 +101,16 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
         "outcomes": described(OUTCOMES),
         "rows": [
             _series(group)
-            | {"seeds": len(group.runs)}
+            | {"seeds": len(group.runs), "rising": _n_rising(group)}
             | {"values": {q.key: _numbers(group.values(q)) for q in RESULTS}}
             for group in groups
         ],
     }
+
+
+def _n_rising(group: Group) -> int:
+    """Return how many runs ended before their peak; older ones do not say."""
+    return sum(run.summary.get("peak_reached") is False for run in group.runs)
 
 
 def curves(groups: Sequence[Group]) -> dict[str, Any]:

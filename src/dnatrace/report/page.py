@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dnatrace._version import __version__
-from dnatrace.files import replacing
+from dnatrace.files import keep_inputs, replacing
 from dnatrace.report import measures
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
 from dnatrace.report.reading import read_runs
@@ -52,6 +52,9 @@ def write_report(directory: Path, out: Path | None = None) -> Report:
         InputError: there is no run, a run is damaged, or the page cannot be written.
     """
     groups = group_runs(read_runs(directory))
+    if out is not None:
+        read = (p for n in ("*", "*/*") for p in directory.glob(n) if p.suffix != ".html")
+        keep_inputs(out, read)
     page = render(groups).encode("utf-8")
     path = directory / "report.html" if out is None else out
     with replacing(path) as temporary:

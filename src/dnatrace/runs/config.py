@@ -53,6 +53,7 @@ else:
     SimulatorChoice = SIMULATORS.choice
     PolicyChoice = POLICIES.choice
 
+
 CATALOGUES: dict[str, Catalogue[Any]] = {
     "method": METHODS,
     "simulator": SIMULATORS,
@@ -156,6 +157,17 @@ class RunConfig(Settings):
                 placed[section] = catalogue.fitted(placed[section], default)
         return placed
 
+    @model_validator(mode="after")
+    def _enough_people(self) -> "RunConfig":
+        self.check_people(self.n_people)
+        return self
+
+    def check_people(self, n_people: int | None) -> None:
+        """Raise if more are to be infected on day 0 than there are; None for nobody knows yet."""
+        first, asked = self.initially_infected, "initially_infected" in self.model_fields_set
+        if asked and first is not None and n_people is not None and first > n_people:
+            raise InputError(f"initially_infected: {first:,} are more than all {n_people:,} people")
+
     @property
     def n_people(self) -> int | None:
         """How many people there are; None when a simulator that knows is to tell."""
@@ -166,9 +178,16 @@ class RunConfig(Settings):
     def n_initially_infected(self) -> int:
         """How many people are infected on day 0; by default as in the published experiments."""
         if self.initially_infected is not None:
-            return min(self.initially_infected, self.people)
+            return self.initially_infected
         n = 50 if self.people >= 200_000 else 25 if self.people >= 100_000 else 5
         return min(n, self.people)
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that settings name: a contact list, a network, a decoder."""
+        plugins: list[Plugin] = [getattr(self, section) for section in CATALOGUES]
+        named = [getattr(plugin, key) for plugin in plugins for key in plugin.read_by_content]
+        return [Path(name) for name in named if name is not None]
 
     def method_setup(self, noise: Noise | None = None) -> Setup:
         """Return what the method is built with; `noise` in place of the configuration's own."""
@@ -272,7 +291,13 @@ def load_config(
     _merge(values, given)
     if its_people is not None and _named(values, "simulator") == its_simulator:
         values.setdefault("people", its_people)  # the city of a preset is no other simulator's
+    first, people = values.get("initially_infected"), values.get("people")
+    asked = "initially_infected" in given
+    if not asked and isinstance(first, int) and isinstance(people, int):
+        values["initially_infected"] = min(first, people)  # a preset's, meant for its own people
     config = RunConfig(**values)
+    if not asked:
+        config.model_fields_set.discard("initially_infected")
     _tell_what_is_idle(given, config)
     return config
 

@@ -39,8 +39,12 @@ def average_precision(scores: NDArray[Any], positive: NDArray[np.bool_]) -> floa
     return float((positives_at_least / people_at_least).mean())
 
 
-def reproduction_numbers(new_infections: NDArray[Any]) -> NDArray[np.float64]:
+def reproduction_numbers(new_infections: NDArray[Any], first: int) -> NDArray[np.float64]:
     """Return the instantaneous reproduction number by day, NaN while nobody could transmit.
+
+    Args:
+        new_infections: by day, from day 1 on.
+        first: how many were infected on day 0.
 
     Reference: Cori et al. 2013, equation 1 without smoothing, with the gamma generation time.
     """
@@ -48,7 +52,8 @@ def reproduction_numbers(new_infections: NDArray[Any]) -> NDArray[np.float64]:
     generation = stats.gamma(shape, scale=GENERATION_MEAN / shape)
     n = new_infections.size
     weights = np.diff(generation.cdf(np.arange(n + 1)))
-    pressure = np.array([new_infections[:t][::-1] @ weights[:t] for t in range(n)])
+    infections = np.concatenate([[first], new_infections])
+    pressure = np.array([infections[:t][::-1] @ weights[:t] for t in range(1, n + 1)])
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(pressure > 0, new_infections / pressure, np.nan)
 
@@ -68,7 +73,7 @@ class Meter:
             (3, n), np.int32
         )
         self._found_on, self._isolated_on = np.full((2, n), -1, dtype=np.int32)
-        self._n_infected_before = int((simulator.infected_on >= 0).sum())
+        self._n_first = self._n_infected_before = int((simulator.infected_on >= 0).sum())
 
     def observe(self, log: DayLog) -> None:
         """Take in one day."""
@@ -136,7 +141,8 @@ class Meter:
     def daily(self) -> dict[str, list[Any]]:
         """Return the series by column, one value per day."""
         columns = {key: [row[key] for row in self._rows] for key in self._rows[0]}
-        rt = reproduction_numbers(np.array(columns["new_infections"], dtype=np.float64))
+        new = np.array(columns["new_infections"], dtype=np.float64)
+        rt = reproduction_numbers(new, self._n_first)
         columns["reproduction_number"] = [float(v) if np.isfinite(v) else None for v in rt]
         return columns
 
@@ -160,6 +166,7 @@ class Meter:
             ),
             "peak_exposed_or_infected": float(exposed_or_infected.max() / n),
             "day_of_peak": int(series["day"][infected.argmax()]),
+            "peak_reached": infected.size < 2 or int(infected.argmax()) < infected.size - 1,
             "attack_rate": float(series["ever_infected"][-1] / n),
             "deaths": float(series["death"][-1] / n),
             "peak_hospitalised": float(series["hospitalised"].max() / n),

@@ -17,7 +17,7 @@ def show_run(result: RunResult) -> None:
     s = result.summary
     title = (
         f"{s['method']} on {s['simulator']}: {s['people']:,} people, {s['days']} days, "
-        f"seed {s['seed']}, p1 {s['p1']}"
+        f"seed {s['seed']}, phones believe p1 {s['p1']}"
     )
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
@@ -27,6 +27,8 @@ def show_run(result: RunResult) -> None:
     console = Console()
     console.print(table)
     console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
+    if not s["peak_reached"]:
+        console.print("Infections still rise on the last day: the peak is yet to come.")
     console.print(privacy_line(s["privacy"]), highlight=False)
     t = result.seconds
     console.print(

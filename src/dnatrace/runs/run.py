@@ -1,5 +1,6 @@
 """From a configuration to a result: build the parts, run the loop, measure."""
 
+import reprlib
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,7 @@ def run(
             a `methods.ranker.Ranker`. Its result has no digest and cannot be stored.
         track: wraps the days, for instance with a progress bar.
     """
+    require_config(config, "dt.run takes a configuration")
     start = time.perf_counter()
     loop = build_loop(config, method=method)
     meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
@@ -125,7 +127,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
 
 def build_simulator(config: RunConfig) -> Simulator:
     """Return the simulator of a configuration on day 0."""
-    return config.simulator.build(
+    simulator = config.simulator.build(
         SimulatorSetup(
             n_people=config.n_people,
             seed=config.seed,
@@ -134,6 +136,15 @@ def build_simulator(config: RunConfig) -> Simulator:
             n_days=config.days,
         )
     )
+    config.check_people(simulator.n_people)  # a contact list tells only now how many there are
+    return simulator
+
+
+def require_config(value: Any, what: str) -> None:
+    """Raise unless a value is a configuration."""
+    if not isinstance(value, RunConfig):
+        shown = reprlib.repr(value)
+        raise InputError(f'{what}, such as dt.RunConfig(method="fn", people=1000), not {shown}')
 
 
 def _without_method(config: RunConfig) -> RunConfig:

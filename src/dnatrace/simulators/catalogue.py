@@ -11,5 +11,5 @@ SIMULATORS: Catalogue[SimulatorSettings] = Catalogue(
     SimulatorSettings,  # type: ignore[type-abstract]
     "dnatrace.simulators",
     (CitySettings, ReplaySettings, OpenABMSettings, CovasimSettings),
-    own=("contacts",),
+    own=("contacts", "transmissibility"),
 )

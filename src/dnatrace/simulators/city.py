@@ -17,7 +17,14 @@ from dnatrace.rng import Stream
 from dnatrace.settings import setting
 from dnatrace.simulators import _kernels
 from dnatrace.simulators.base import Simulator, SimulatorSettings, SimulatorSetup, checked_mask
-from dnatrace.simulators.disease import Disease, DiseaseParameters, FirstInfected
+from dnatrace.simulators.disease import (
+    TRANSMISSIBILITY,
+    Disease,
+    DiseaseParameters,
+    FirstInfected,
+    Transmissibility,
+    of_transmissibility,
+)
 from dnatrace.simulators.population import Population, PopulationParameters
 
 _COIN = 2**16  # resolution of the coin of an occupation edge
@@ -37,6 +44,7 @@ class CitySettings(SimulatorSettings):
     name: Literal["city"] = setting(
         "city", "who meets whom, and who gets infected (docs/simulators.md)"
     )
+    transmissibility: Transmissibility = TRANSMISSIBILITY
 
     @classmethod
     def figures(cls) -> list[dict[str, str]]:
@@ -50,6 +58,7 @@ class CitySettings(SimulatorSettings):
             seed=setup.seed,
             initially_infected=setup.initially_infected,
             isolation_keeps_household=setup.isolation_keeps_household,
+            parameters=CityParameters(disease=of_transmissibility(self.transmissibility)),
         )
 
 

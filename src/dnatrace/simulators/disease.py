@@ -7,16 +7,18 @@ decision differ only in what follows from it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy import stats
 
 from dnatrace.errors import InputError, require_at_least, require_share
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
+from dnatrace.settings import setting
 from dnatrace.simulators import _course_kernels, _kernels
 from dnatrace.simulators.base import (
     AGE_TYPES,
@@ -29,6 +31,12 @@ from dnatrace.simulators.base import (
 ByAge = tuple[float, ...]
 MeanAndSd = tuple[float, float]
 FirstInfected = int | Sequence[int] | NDArray[Any]
+
+# Of the settings of simulators in which this disease spreads.
+Transmissibility = Annotated[float, Field(ge=0.0)]
+TRANSMISSIBILITY: Any = setting(
+    1.0, "of the disease itself: factor on the infectious rate of the published figures"
+)
 
 _NO_KINDS = np.empty(0, dtype=np.uint8)
 _TAIL = 1e-12  # what a table of days leaves out of its gamma distribution
@@ -185,6 +193,12 @@ class DiseaseParameters:
             where=weighted > 0,
         )
         return scales
+
+
+def of_transmissibility(factor: float) -> DiseaseParameters:
+    """Return the published figures with the infectious rate times a factor."""
+    published = DiseaseParameters()
+    return replace(published, infectious_rate=factor * published.infectious_rate)
 
 
 class Disease:

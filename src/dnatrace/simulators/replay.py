@@ -22,7 +22,14 @@ from dnatrace.simulators.base import (
     checked_mask,
     means_by_age_type,
 )
-from dnatrace.simulators.disease import Disease, DiseaseParameters, FirstInfected
+from dnatrace.simulators.disease import (
+    TRANSMISSIBILITY,
+    Disease,
+    DiseaseParameters,
+    FirstInfected,
+    Transmissibility,
+    of_transmissibility,
+)
 
 _UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is nearest to 1 (0.98)
 
@@ -36,6 +43,7 @@ class ReplaySettings(SimulatorSettings):
         "replay", "who meets whom, and who gets infected (docs/simulators.md)"
     )
     contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
+    transmissibility: Transmissibility = TRANSMISSIBILITY
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the replay of these settings on day 0; the list tells how many people there are.
@@ -56,6 +64,7 @@ class ReplaySettings(SimulatorSettings):
             n_people=n_people,
             seed=setup.seed,
             initially_infected=min(setup.initially_infected, n_people),
+            parameters=of_transmissibility(self.transmissibility),
         )
 
     def fingerprint(self) -> str:

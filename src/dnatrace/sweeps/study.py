@@ -20,7 +20,7 @@ from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig, flatten
 from dnatrace.runs.progress import Track
-from dnatrace.runs.run import run
+from dnatrace.runs.run import require_config, run
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
 CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
@@ -93,6 +93,11 @@ class Study(Generic[Label]):
         values = np.array([s[metric] for s in self.summaries[label]], dtype=np.float64)
         return Spread(values=scale * values)
 
+    def n_rising(self, label: Label) -> int | None:
+        """Return how many runs of a label ended before their peak; None if none of them says."""
+        said = [s["peak_reached"] for s in self.summaries[label] if "peak_reached" in s]
+        return said.count(False) if said else None
+
     def difference(
         self, label: Label, baseline: Label, metric: str, *, scale: float = 1.0
     ) -> Spread:
@@ -132,13 +137,17 @@ class Study(Generic[Label]):
         return rows
 
     def table(self, metrics: Sequence[str] = SHOWN) -> pa.Table:
-        """Return one row for each label and metric: mean, median, 90 % interval, p95."""
+        """Return one row for each label and metric: mean, median, 90 % interval, p95.
+
+        `runs_still_rising` is how many runs ended before their peak.
+        """
         rows = []
         for label in self.summaries:
             for metric in metrics:
                 spread = self.spread(label, metric)
                 low, high = spread.interval
                 row = {"label": label, "metric": metric, "runs": len(self.seeds)}
+                row |= {"runs_still_rising": self.n_rising(label)}
                 row |= {"mean": spread.mean, "median": spread.median}
                 rows.append(row | {"low": low, "high": high, "p95": spread.p95})
         return pa.Table.from_pylist(rows)
@@ -154,7 +163,9 @@ class Study(Generic[Label]):
                 f"<small>median {s.median:.4g}, p95 {s.p95:.4g}</small></td>"
                 for s in spreads
             )
-            rows.append(f"<tr><th>{html.escape(str(label))}</th>{cells}</tr>")
+            rising = self.n_rising(label)
+            note = f"<br><mark>{rising} still rising on the last day</mark>" if rising else ""
+            rows.append(f"<tr><th>{html.escape(str(label))}{note}</th>{cells}</tr>")
         caption = f"{len(self.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
         return f"<table><caption>{caption}</caption><tr><th></th>{head}</tr>{''.join(rows)}</table>"
 
@@ -260,6 +271,7 @@ def compare(
     Raises:
         RuntimeError: a run failed; what was finished is in the store.
     """
+    _check(configs)
     labelled = dict(configs) if isinstance(configs, Mapping) else _labelled(configs)
     if not labelled or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
@@ -272,6 +284,16 @@ def compare(
         cluster=cluster,
         track=track,
     )
+
+
+def _check(configs: Any) -> None:
+    """Raise unless there are several configurations, some with an object."""
+    several = [*configs.values()] if isinstance(configs, Mapping) else configs
+    for entry in several if isinstance(several, list | tuple) else [several]:
+        config = entry[0] if isinstance(entry, tuple) and len(entry) == 2 else entry
+        require_config(config, "dt.compare takes a list of configurations")
+    if not isinstance(several, list | tuple):
+        raise InputError("dt.compare takes a list of configurations, or a dict by label, not one")
 
 
 def _config(entry: Entry) -> RunConfig:

@@ -6,6 +6,10 @@ is written last. A directory without it is not complete and is refused.
 
 import hashlib
 import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -209,12 +213,37 @@ class DatasetWriter:
         return info
 
 
+@contextmanager
+def replacing_dataset(directory: Path) -> Iterator[Path]:
+    """Yield a new directory that takes the place of a dataset when the block ends well.
+
+    Raises:
+        InputError: the directory holds something that is no part of a dataset.
+    """
+    final = directory.resolve()
+    if final.exists() and not final.is_dir():
+        raise InputError(f"{directory}: is not a directory")
+    for path in final.iterdir() if final.exists() else ():
+        if path.suffix != ".parquet" and path.name != _DESCRIPTION:
+            raise InputError(f"{path}: is no part of a dataset and would be lost")
+    temporary = final.with_name(f".{final.name}.{os.getpid()}.partial")
+    try:
+        yield temporary
+        if final.exists():
+            shutil.rmtree(final)
+        temporary.rename(final)
+    except OSError as error:
+        raise InputError(f"{directory}: cannot be replaced: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
 def check_new(directory: Path) -> None:
     """Raise unless a dataset could begin in that directory."""
     if directory.is_dir() and any(directory.glob("*.parquet")):
         whole = (directory / _DESCRIPTION).exists()
         what = "a dataset" if whole else "an unfinished dataset"
-        raise InputError(f"{directory}: holds {what} already; remove it or choose another name")
+        raise InputError(f"{directory}: holds {what} already; --force replaces it")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise InputError(f"{directory}: is not a new or empty directory")
 

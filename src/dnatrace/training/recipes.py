@@ -13,7 +13,7 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.files import replacing
 from dnatrace.networks.architecture import Architecture, Kind, Variant, levels_up_to
 from dnatrace.networks.model_file import SUFFIX
-from dnatrace.networks.runtime import Model, write_model
+from dnatrace.networks.runtime import Model, read_model, write_model
 from dnatrace.rng import Stream
 from dnatrace.runs import figures
 from dnatrace.runs.progress import LabelledTrack, labelled
@@ -106,6 +106,14 @@ class Order:
         """Return the name of a model: `dna`, `dna-alone`, `dna-public`."""
         return self.network if variant is Variant.COMBINED else f"{self.network}-{variant}"
 
+    def model(self, variant: Variant) -> Path:
+        """Return the file of a model."""
+        return self.out / f"{self.name(variant)}{SUFFIX}"
+
+    def checkpoint(self, variant: Variant) -> Path:
+        """Return where a model's training stands while it lasts."""
+        return self.out / f"{self.name(variant)}.checkpoint.npz"
+
     def command(self, variant: Variant) -> str:
         """Return the command that makes one model; the dataset is named by its digest instead."""
         parts = ["dnatrace train DATASET", f"--network {self.network}", f"--variant {variant}"]
@@ -115,11 +123,20 @@ class Order:
         return " ".join([*parts, f"--seed {self.seed}"])
 
 
-def train_models(order: Order, *, track: LabelledTrack | None = None) -> list[dict[str, Any]]:
+def train_models(
+    order: Order, *, force: bool = False, track: LabelledTrack | None = None
+) -> list[dict[str, Any]]:
     """Train the variants of a network, write model files and curves (CSV, SVG), return a row each.
 
     A run that was killed resumes from its last epoch when it is started again.
+
+    Args:
+        order: what to train.
+        force: whether models that are there may be replaced.
+        track: wraps epochs, for instance with a progress bar.
     """
+    if not force:
+        _keep_models(order)
     order.out.mkdir(parents=True, exist_ok=True)
     data = _Data(
         info=read_info(order.dataset),
@@ -127,6 +144,20 @@ def train_models(order: Order, *, track: LabelledTrack | None = None) -> list[di
         validation=read_samples(order.dataset, "validation"),
     )
     return [_train_one(order, variant, data, track) for variant in order.variants]
+
+
+def _keep_models(order: Order) -> None:
+    """Raise if a model would be replaced, unless this order made it before it was killed."""
+    paths = {variant: order.model(variant) for variant in order.variants}
+    left = [v for v, path in paths.items() if order.checkpoint(v).exists() or not path.exists()]
+    for variant, path in paths.items():
+        if not path.exists():
+            continue
+        made = read_model(path).provenance if left else {}
+        data = made.get("dataset", {}).get("digest")
+        # The same order gives the same bytes, so nothing is lost.
+        if made.get("command") != order.command(variant) or data != read_info(order.dataset).digest:
+            raise InputError(f"{path}: exists already; --force replaces it")
 
 
 def _chosen(samples: Samples, order: Order) -> Samples:
@@ -160,7 +191,7 @@ def _train_one(
     name, p1 = order.name(variant), data.info.parameters.p1
     architecture = order.recipe.architecture(variant, p1=p1, gamma=order.gamma)
     settings = training.Settings(epochs=order.epochs, batch=order.recipe.batch, seed=order.seed)
-    checkpoint = order.out / f"{name}.checkpoint.npz"
+    checkpoint = order.checkpoint(variant)
     trained = training.train(
         architecture,
         data.task("train", architecture),
@@ -170,7 +201,7 @@ def _train_one(
         checkpoint=checkpoint,
         track=labelled(track, f"{name}, epochs"),
     )
-    path, grid = order.out / f"{name}{SUFFIX}", data.info.grid
+    path, grid = order.model(variant), data.info.grid
     model = Model(
         name=name,
         architecture=architecture,
