@@ -6,7 +6,7 @@ import math
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, Unpack
@@ -82,11 +82,23 @@ class Study(Generic[Label]):
         seeds: the same for every label.
         summaries: one per seed, by label; of labels whose runs all ended well.
         failures: the first run that failed, by label.
+        baseline: the label that tables compare the others with, seed by seed; None compares none.
     """
 
     seeds: tuple[int, ...]
     summaries: dict[Label, list[dict[str, Any]]]
     failures: dict[Label, Failure] = field(default_factory=dict)
+    baseline: Label | None = None
+
+    def against(self, baseline: Label) -> "Study[Label]":
+        """Return the same study, whose tables show paired differences to a label."""
+        self._check_baseline(baseline)
+        return replace(self, baseline=baseline)
+
+    def _check_baseline(self, baseline: Label) -> None:
+        if baseline not in self.summaries:
+            known = ", ".join(f"'{label}'" for label in self.summaries)
+            raise InputError(f"baseline '{baseline}' is not among the labels: {known}")
 
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
@@ -131,8 +143,18 @@ class Study(Generic[Label]):
             rows.append(row)
         return rows
 
-    def table(self, metrics: Sequence[str] = SHOWN) -> pa.Table:
-        """Return one row for each label and metric: mean, median, 90 % interval, p95."""
+    def table(self, metrics: Sequence[str] = SHOWN, *, baseline: Label | None = None) -> pa.Table:
+        """Return one row for each label and metric: mean, median, 90 % interval, p95.
+
+        Args:
+            metrics: of the summaries.
+            baseline: a label, or that of `against` when None. When there is one, `difference` is
+                the mean of what a label has more than it on the same seed, `difference_low` and
+                `difference_high` are its 90 % interval; they are null in the baseline's own rows.
+        """
+        other = self.baseline if baseline is None else baseline
+        if other is not None:
+            self._check_baseline(other)
         rows = []
         for label in self.summaries:
             for metric in metrics:
@@ -140,23 +162,42 @@ class Study(Generic[Label]):
                 low, high = spread.interval
                 row = {"label": label, "metric": metric, "runs": len(self.seeds)}
                 row |= {"mean": spread.mean, "median": spread.median}
-                rows.append(row | {"low": low, "high": high, "p95": spread.p95})
+                row |= {"low": low, "high": high, "p95": spread.p95}
+                rows.append(row | self._compared(label, other, metric))
         return pa.Table.from_pylist(rows)
+
+    def _compared(self, label: Label, baseline: Label | None, metric: str) -> dict[str, Any]:
+        """Return the columns of a paired difference; none without a baseline."""
+        names = ("difference", "difference_low", "difference_high")
+        if baseline is None:
+            return {}
+        if label == baseline:
+            return dict.fromkeys(names)
+        found = self.difference(label, baseline, metric)
+        return dict(zip(names, (found.mean, *found.interval), strict=True))
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
         head = "".join(f"<th>{html.escape(metric)}</th>" for metric in SHOWN)
         rows = []
         for label in self.summaries:
-            spreads = [self.spread(label, metric) for metric in SHOWN]
-            cells = "".join(
-                f"<td>{s.mean:.4g} ± {s.half_width:.2g}<br>"
-                f"<small>median {s.median:.4g}, p95 {s.p95:.4g}</small></td>"
-                for s in spreads
-            )
+            cells = "".join(f"<td>{self._cell(label, metric)}</td>" for metric in SHOWN)
             rows.append(f"<tr><th>{html.escape(str(label))}</th>{cells}</tr>")
         caption = f"{len(self.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
+        if self.baseline is not None:
+            caption += f"; differences from {html.escape(str(self.baseline))} on the same seeds"
         return f"<table><caption>{caption}</caption><tr><th></th>{head}</tr>{''.join(rows)}</table>"
+
+    def _cell(self, label: Label, metric: str) -> str:
+        one = self.spread(label, metric)
+        text = (
+            f"{one.mean:.4g} ± {one.half_width:.2g}<br>"
+            f"<small>median {one.median:.4g}, p95 {one.p95:.4g}</small>"
+        )
+        if self.baseline is None or label == self.baseline:
+            return text
+        gain = self.difference(label, self.baseline, metric)
+        return f"{text}<br><small>difference {gain.mean:+.4g} ± {gain.half_width:.2g}</small>"
 
 
 def _or_none(value: float) -> float | None:
@@ -240,6 +281,7 @@ def compare(
     configs: Mapping[str, Entry] | Sequence[Entry],
     *,
     seeds: Sequence[int] = TEN_SEEDS,
+    baseline: str | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     store: Path | str | None = None,
@@ -251,6 +293,7 @@ def compare(
         configs: by label, or a list that is labelled by what differs. Their own seed is replaced. A
             pair (configuration, object) runs the object, a ranker or a method, in this process.
         seeds: common random numbers across the labels.
+        baseline: the label that tables compare the others with, seed by seed.
         workers: processes; as many as cores when None.
         cluster: address of a Dask scheduler to use instead.
         store: directory of finished runs; those are not done again, and new ones are kept there.
@@ -263,7 +306,9 @@ def compare(
     labelled = dict(configs) if isinstance(configs, Mapping) else _labelled(configs)
     if not labelled or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
-    return run_study(
+    if baseline is not None:
+        Study(seeds=(), summaries=dict.fromkeys(labelled, [])).against(baseline)  # before the work
+    study = run_study(
         labelled,
         seeds=seeds,
         store=Path(store) if store else None,
@@ -272,6 +317,7 @@ def compare(
         cluster=cluster,
         track=track,
     )
+    return study if baseline is None else study.against(baseline)
 
 
 def _config(entry: Entry) -> RunConfig:
