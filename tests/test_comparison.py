@@ -9,6 +9,7 @@ import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
+from dnatrace.sweeps import study as studies
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.results import study_files, write_all
 from dnatrace.sweeps.study import Comparison, Spread, Study, best_settings, compare, run_study
@@ -80,6 +81,16 @@ def test_a_ranker_beside_our_methods(here, tmp_path):
     assert list(comparison.summaries) == ["fn", "Ranker"]
     assert [s["method"] for s in comparison.summaries["Ranker"]] == ["Ranker"] * 2
     assert len(list(tmp_path.iterdir())) == 2  # those of `fn`
+
+
+def test_runs_of_a_ranker_with_a_name_are_kept(here, tmp_path, monkeypatch):
+    entry = (RunConfig(method="fn", **SMALL), Ranker(), "by number 1")
+    first = compare([entry], seeds=(1, 2), store=tmp_path)
+    assert list(first.summaries) == ["by number 1"]
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(studies, "run", None)  # nothing may be run again
+    again = compare([entry], seeds=(1, 2), store=tmp_path)
+    assert again.summaries == first.summaries
 
 
 def test_a_store_is_used(here, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import html
 import json
 import math
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig, flatten
 from dnatrace.runs.progress import Track
-from dnatrace.runs.run import run
+from dnatrace.runs.run import named_outside, run
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
 CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
@@ -30,8 +30,8 @@ SHOWN = ("peak_infected", "attack_rate", "tests_used", "isolation_person_days")
 
 Label = TypeVar("Label", bound=Hashable)
 Choice = TypeVar("Choice", bound=tuple[Any, ...])
-# A configuration, or one with an object that takes the place of its method.
-Entry = RunConfig | tuple[RunConfig, Any]
+# A configuration, or one with an object that takes the place of its method, and a name for it.
+Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,13 +92,8 @@ class Study(Generic[Label]):
 
     def against(self, baseline: Label) -> "Study[Label]":
         """Return the same study, whose tables show paired differences to a label."""
-        self._check_baseline(baseline)
+        _check_baseline(baseline, self.summaries)
         return replace(self, baseline=baseline)
-
-    def _check_baseline(self, baseline: Label) -> None:
-        if baseline not in self.summaries:
-            known = ", ".join(f"'{label}'" for label in self.summaries)
-            raise InputError(f"baseline '{baseline}' is not among the labels: {known}")
 
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
@@ -154,7 +149,7 @@ class Study(Generic[Label]):
         """
         other = self.baseline if baseline is None else baseline
         if other is not None:
-            self._check_baseline(other)
+            _check_baseline(other, self.summaries)
         rows = []
         for label in self.summaries:
             for metric in metrics:
@@ -200,6 +195,13 @@ class Study(Generic[Label]):
         return f"{text}<br><small>difference {gain.mean:+.4g} ± {gain.half_width:.2g}</small>"
 
 
+def _check_baseline(baseline: object, labels: Iterable[object]) -> None:
+    known = list(labels)
+    if baseline not in known:
+        listed = ", ".join(f"'{label}'" for label in known)
+        raise InputError(f"baseline '{baseline}' is not among the labels: {listed}")
+
+
 def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
@@ -239,7 +241,7 @@ def run_study(
     Raises:
         RuntimeError: a run failed, and that is not to be returned.
     """
-    objects = {label: entry[1] for label, entry in configs.items() if isinstance(entry, tuple)}
+    objects = {label: entry for label, entry in configs.items() if isinstance(entry, tuple)}
     runs = {
         label: [_config(entry).model_copy(update={"seed": seed}) for seed in seeds]
         for label, entry in configs.items()
@@ -257,8 +259,7 @@ def run_study(
         for label, by_seed in runs.items():
             wrong = [failed[c.digest] for c in by_seed if c.digest in failed]
             if label in objects:
-                summaries = [run(c, method=objects[label]).summary for c in by_seed]
-                study.summaries[label] = summaries
+                study.summaries[label] = [_of_object(c, objects[label], kept) for c in by_seed]
             elif wrong:
                 study.failures[label] = wrong[0]
             else:
@@ -291,13 +292,14 @@ def compare(
 
     Args:
         configs: by label, or a list that is labelled by what differs. Their own seed is replaced. A
-            pair (configuration, object) runs the object, a ranker or a method, in this process.
+            pair (configuration, object) runs the object, a ranker or a method, in this process;
+            (configuration, object, name) names it, so that its runs are kept.
         seeds: common random numbers across the labels.
         baseline: the label that tables compare the others with, seed by seed.
         workers: processes; as many as cores when None.
         cluster: address of a Dask scheduler to use instead.
         store: directory of finished runs; those are not done again, and new ones are kept there.
-            Objects have no name, so their runs are not kept.
+            Runs of objects without a name are not kept.
         track: wraps the finished runs, for instance with a progress bar.
 
     Raises:
@@ -307,7 +309,7 @@ def compare(
     if not labelled or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
     if baseline is not None:
-        Study(seeds=(), summaries=dict.fromkeys(labelled, [])).against(baseline)  # before the work
+        _check_baseline(baseline, labelled)
     study = run_study(
         labelled,
         seeds=seeds,
@@ -318,6 +320,23 @@ def compare(
         track=track,
     )
     return study if baseline is None else study.against(baseline)
+
+
+def _name(entry: tuple[Any, ...]) -> str | None:
+    """Return the name of an object, if it has one."""
+    return entry[2] if len(entry) > 2 else None
+
+
+def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path) -> dict[str, Any]:
+    """Return the summary of an object's run; the run of one with a name is kept."""
+    name = _name(entry)
+    if name is None:
+        return run(config, method=entry[1]).summary
+    digest = named_outside(config, name).digest
+    if not stores.is_complete(store / digest):
+        result = run(config, method=entry[1], name=name)
+        stores.write_files(stores.render(result), store, digest)
+    return stores.read_json(store / digest, "summary.json")
 
 
 def _config(entry: Entry) -> RunConfig:
@@ -334,7 +353,7 @@ def _labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
     ]
     labelled: dict[str, Entry] = {}
     for entry, values in zip(entries, settings, strict=True):
-        parts = [type(entry[1]).__name__] if isinstance(entry, tuple) else []
+        parts = [_name(entry) or type(entry[1]).__name__] if isinstance(entry, tuple) else []
         for key in differing:
             if key == "method.name":
                 parts += [] if isinstance(entry, tuple) else [values[key]]
