@@ -34,9 +34,7 @@ class ReplaySettings(SimulatorSettings):
     name: Literal["replay"] = setting(
         "replay", "who meets whom, and who gets infected (docs/simulators.md)"
     )
-    contacts: str | None = setting(
-        None, "replay: CSV or Parquet of sender, receiver, day; ids or names"
-    )
+    contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the replay of these settings on day 0; the list tells how many people there are.
