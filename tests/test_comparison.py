@@ -9,6 +9,7 @@ import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
+from dnatrace.sweeps import study as studies
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.results import study_files, write_all
 from dnatrace.sweeps.study import Comparison, Spread, Study, best_settings, compare, run_study
@@ -82,6 +83,16 @@ def test_a_ranker_beside_our_methods(here, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2  # those of `fn`
 
 
+def test_runs_of_a_ranker_with_a_name_are_kept(here, tmp_path, monkeypatch):
+    entry = (RunConfig(method="fn", **SMALL), Ranker(), "by number 1")
+    first = compare([entry], seeds=(1, 2), store=tmp_path)
+    assert list(first.summaries) == ["by number 1"]
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(studies, "run", None)  # nothing may be run again
+    again = compare([entry], seeds=(1, 2), store=tmp_path)
+    assert again.summaries == first.summaries
+
+
 def test_a_store_is_used(here, tmp_path, monkeypatch):
     config = RunConfig(method="random", **SMALL)
     first = compare([config], seeds=(1, 2), store=str(tmp_path))
@@ -121,6 +132,64 @@ def test_tables_for_people_and_programs():
     assert "&lt;a&gt;" in shown
     assert "<a>" not in shown
     assert "median 0.2" in shown
+
+
+PEAKS = {"<a>": (0.1, 0.2, 0.6), "b": (0.2, 0.4, 0.5), "c": (0.3, 0.3, 0.3)}
+
+
+def compared(peaks=PEAKS):
+    same = {"attack_rate": 1.0, "tests_used": 3, "isolation_person_days": 1}
+    return Comparison(
+        seeds=tuple(range(len(peaks["b"]))),
+        summaries={k: [{"peak_infected": v} | same for v in values] for k, values in peaks.items()},
+    )
+
+
+def test_tables_compare_with_a_baseline_seed_by_seed():
+    comparison = compared()
+    table = comparison.table(["peak_infected"], baseline="<a>")
+    first, second, third = table.to_pylist()
+    assert {first[k] for k in ("difference", "difference_low", "difference_high")} == {None}
+    for row, gains in ((second, (0.1, 0.2, -0.1)), (third, (0.2, 0.1, -0.3))):
+        expected = Spread(values=np.array(gains))
+        assert row["difference"] == pytest.approx(expected.mean)
+        interval = (row["difference_low"], row["difference_high"])
+        assert interval == pytest.approx(expected.interval)
+    assert "difference" not in comparison.table().column_names
+    assert "difference" not in comparison._repr_html_()
+    chosen = comparison.against("<a>")
+    assert chosen.table(["peak_infected"]).equals(table)
+    shown = chosen._repr_html_()
+    assert "differences from &lt;a&gt; on the same seeds" in shown
+    gain = Spread(values=np.array([0.1, 0.2, -0.1]))
+    assert f"difference {gain.mean:+.4g} ± {gain.half_width:.2g}" in shown
+    assert shown.count("<small>difference") == 2 * 4  # not the baseline's own
+
+
+def test_a_baseline_of_one_seed_has_no_interval():
+    (_, row) = (
+        compared({"a": (0.1,), "b": (0.3,)}).table(["peak_infected"], baseline="a").to_pylist()
+    )
+    assert row["difference"] == pytest.approx(0.2)
+    assert np.isnan(row["difference_low"])
+
+
+def test_a_baseline_must_be_one_of_the_labels(monkeypatch):
+    for wrong in (lambda c: c.against("x"), lambda c: c.table(baseline="x")):
+        with pytest.raises(InputError, match=r"baseline 'x' is not among the labels: '<a>', 'b'"):
+            wrong(compared())
+    monkeypatch.setattr(sweeps, "execute", None)  # said before anything is run
+    with pytest.raises(InputError, match="baseline 'x' is not among the labels: 'fn'"):
+        compare([RunConfig(method="fn", **SMALL)], seeds=(1,), baseline="x")
+
+
+def test_a_comparison_is_made_with_its_baseline(here):
+    configs = {name: RunConfig(method=name, **SMALL) for name in ("none", "fn")}
+    comparison = compare(configs, seeds=(1, 2), baseline="none")
+    rows = {(r["label"], r["metric"]): r["difference"] for r in comparison.table().to_pylist()}
+    assert rows["none", "peak_infected"] is None
+    expected = comparison.difference("fn", "none", "tests_used").mean
+    assert rows["fn", "tests_used"] == expected > 0
 
 
 # --- studies ---

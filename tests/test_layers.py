@@ -13,7 +13,7 @@ FLOORS = [
     {"errors", "_version"},
     {"settings"},
     {"files", "tables", "_csr", "reference_data", "plugins"},
-    {"records", "rng", "seir"},
+    {"records", "rng", "seir", "lists"},
     {"simulators", "inference", "networks"},
     {"privacy"},
     {"methods"},

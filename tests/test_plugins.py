@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,11 @@ from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.chance import RandomSettings
 from dnatrace.plugins import Catalogue, Plugin
+from dnatrace.report import write_report
+from dnatrace.runs import store
 from dnatrace.simulators.catalogue import SIMULATORS
+from dnatrace.sweeps import sweep as sweeps
+from tests.forked_sweeps import in_process
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "plugins.md"
@@ -66,13 +71,19 @@ print(json.dumps({
 """
 
 
+def files_of_the_page():
+    pattern = r"^```(?:toml|python)\n# (\S+\.\w+)\n(.*?)^```"
+    return dict(re.findall(pattern, PAGE.read_text("utf-8"), re.M | re.S))
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     """The files of the page, built and installed by pip into a directory of their own."""
     source, site = (tmp_path_factory.mktemp(name) for name in ("source", "site"))
-    blocks = re.findall(r"^```(?:toml|python)\n# (\S+)\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    blocks = files_of_the_page()
+    del blocks["met_positives.py"]  # a ranker is not installed
     assert len(blocks) == 4
-    for name, text in blocks:
+    for name, text in blocks.items():
         path = source / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
@@ -124,6 +135,21 @@ def test_it_is_named_stored_reported_and_described(used):
     assert used["schema"]
     assert used["known"] == ["loud"]
     assert used["page"]
+
+
+def test_the_ranker_of_the_page_runs_and_is_stored_and_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    monkeypatch.chdir(tmp_path)
+    Path("met_positives.py").write_text(files_of_the_page()["met_positives.py"], "utf-8")
+    runpy.run_path("met_positives.py", run_name="__main__")
+    random, ranker = capsys.readouterr().out.splitlines()
+    assert random.startswith("random 0.")
+    assert random.endswith(" None")
+    assert float(ranker.split()[-1]) < 0.0  # better than chance
+    stored = [store.read_json(path, "config.json") for path in store.stored_runs(Path("runs"))]
+    assert len(stored) == 6
+    page = write_report(Path("runs")).path.read_text("utf-8")
+    assert '<th scope="row">met positives 1.0</th><td>3</td>' in page
 
 
 class Point:

@@ -7,9 +7,13 @@ import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
+from dnatrace.methods.fn import FactorisedNeighbours, FnSettings
 from dnatrace.methods.ranker import RankedByOthers
+from dnatrace.report import write_report
+from dnatrace.report.grouping import group_runs
+from dnatrace.report.reading import read_runs
 from dnatrace.runs import store
-from dnatrace.runs.run import run
+from dnatrace.runs.run import named_outside, run
 
 CONFIG = dt.RunConfig(people=400, days=20, initially_infected=20, seed=2)
 
@@ -169,9 +173,49 @@ def test_the_run_of_an_object_is_not_stored(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_method_object_is_used_as_it_is():
-    from dnatrace.methods.fn import FactorisedNeighbours, FnSettings
+def test_the_run_of_an_object_with_a_name_is_stored_and_reported(tmp_path):
+    result = run(CONFIG, method=CountsContactsOfPositives(), name="my ranker 1.0")
+    assert result.summary["method"] == "my ranker 1.0"
+    path = store.write_run(result, tmp_path)
+    assert path.name == result.summary["config_digest"] == result.provenance["config_digest"]
+    assert store.read_json(path, "summary.json") == result.summary
+    config = store.read_json(path, "config.json")
+    assert config["method"] == {"name": "my ranker 1.0", "outside": True}
+    assert config["people"] == 400
+    assert "NOT PRIVATE" in store.read_text(path, "statement.txt")
+    again = run(CONFIG, method=CountsContactsOfPositives(), name="my ranker 1.0")
+    assert again.summary == result.summary
+    store.write_run(run(CONFIG.model_copy(update={"method": FnSettings()})), tmp_path)
+    groups = {group.label: group for group in group_runs(read_runs(tmp_path))}
+    assert list(groups) == ["fn", "my ranker 1.0"]
+    assert groups["my ranker 1.0"].method == "my ranker 1.0"
+    assert "my ranker 1.0" in write_report(tmp_path).path.read_text("utf-8")
 
+
+def test_the_digest_covers_the_name_and_what_has_an_effect():
+    def digest(name="a", **changed):
+        return named_outside(CONFIG.model_copy(update=changed), name).digest
+
+    assert digest() == digest(method=FnSettings()) == digest(" a ")
+    assert digest() == digest(privacy=CONFIG.privacy.model_copy(update={"epsilon": 9.0}))
+    assert len({digest(), digest("b"), digest(seed=9), digest(days=9), CONFIG.digest}) == 5
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "fn", 3])
+def test_a_name_must_be_one(name):
+    with pytest.raises(InputError, match=r"^name: "):
+        run(CONFIG, method=CountsContactsOfPositives(), name=name)
+
+
+def test_a_name_alone_runs_nothing():
+    with pytest.raises(InputError, match="name: it is for a method given as an object"):
+        run(CONFIG, name="my ranker")
+    stored = named_outside(CONFIG, "my ranker")
+    with pytest.raises(InputError, match="'my ranker' was given as an object"):
+        run(stored)
+
+
+def test_a_method_object_is_used_as_it_is():
     ours = run(CONFIG, method=FactorisedNeighbours(settings=FnSettings())).summary
     named = run(
         dt.RunConfig(

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy import stats
 
 from dnatrace.errors import InputError
 from dnatrace.report import measures, page, write_report
@@ -24,6 +25,7 @@ from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.runs.store import write_run
 from dnatrace.sweeps.study import Spread
+from tests import command_line
 from tests.command_line import run as run_command
 from tests.report_store import DAYS, HOSTILE, SEEDS, SETTINGS, config_of, copy_run, poison
 
@@ -211,6 +213,54 @@ def test_changes_are_paired_by_seed(groups):
 
 def _names(groups):
     return Names([group.settings for group in groups.values()])
+
+
+def test_differences_are_from_the_chosen_setting_on_common_seeds(groups):
+    base, fn = groups["none"], groups["fn"]
+    rows = {row["label"]: row for row in measures.differences(list(groups.values()), base)}
+    assert "none" not in rows
+    peak = SUMMARY["peak_infected"]
+    expected = Spread(values=fn.values(peak) - base.values(peak))
+    found = rows["fn"]["peak_infected"]
+    assert found["mean"] == pytest.approx(expected.mean, rel=0.01)
+    assert found["half"] == pytest.approx(expected.half_width, rel=0.01)
+    alone = dataclasses.replace(base, runs=base.runs[:1])
+    assert measures.differences([fn], alone)[0]["peak_infected"]["half"] is None
+    elsewhere = dataclasses.replace(base, runs=(dataclasses.replace(base.runs[0], seed=99),))
+    assert measures.differences([fn], elsewhere)[0]["peak_infected"] is None
+
+
+def test_the_page_has_what_differences_are_made_of(groups, html):
+    several = list(groups.values())
+    found = measures.results(several)
+    assert found["quantiles"] == pytest.approx([stats.t.ppf(0.95, n) for n in (1, 2)])
+    for group, row in zip(several, found["rows"], strict=True):
+        assert row["each"]["seed"] == list(SEEDS)
+        for quantity in RESULTS:
+            each = np.array(row["each"][quantity.key], dtype=float)
+            np.testing.assert_allclose(each, group.values(quantity), rtol=1e-5)
+    assert '<option value="1">' in html
+    (alone,) = measures.results(several[:1])["rows"]
+    assert alone["each"] == {}  # nothing to compare with
+
+
+def test_the_command_compares_with_a_baseline(report_store, tmp_path):
+    page = tmp_path / "x.html"
+    done = command_line.run("report", report_store, "--out", page, "--baseline", "none")
+    assert done.returncode == 0, done.stderr
+    assert "Differences from none, seed by seed" in done.stdout
+    assert re.search(r'<option value="\d" selected>none</option>', page.read_text("utf-8"))
+    answer = json.loads(
+        command_line.run(
+            "report", report_store, "--out", page, "--baseline", "none", "--json"
+        ).stdout
+    )
+    assert {row["label"] for row in answer["differences"]} == set(SETTINGS) - {"none"}
+    page.unlink()
+    done = command_line.run("report", report_store, "--out", page, "--baseline", "nine")
+    assert done.returncode == 2
+    assert "baseline 'nine' is not among the settings: none; " in done.stderr
+    assert not page.exists()
 
 
 def test_privacy_is_drawn_at_its_cost(groups):

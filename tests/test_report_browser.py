@@ -12,7 +12,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dnatrace.report import write_report
+from dnatrace.report import measures, write_report
+from dnatrace.report.grouping import group_runs
+from dnatrace.report.page import shown_difference
+from dnatrace.report.reading import read_runs
 from tests.report_store import DAYS, HOSTILE, SEEDS, copy_run, poison
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -307,6 +310,34 @@ def test_privacy_axes(visit, report):
     if unsound.get_attribute("aria-pressed") == "false":
         unsound.click()
     assert page.locator("#epsilon circle.hollow").count() == 1
+
+
+def test_the_results_show_differences_from_a_chosen_setting(visit, report, report_store):
+    groups = {group.label: group for group in group_runs(read_runs(report_store))}
+    page = visit(report)
+    differences = page.locator("#results small.difference")
+    assert differences.count() == 0
+    page.locator("#results select[name=baseline]").select_option(label="none")
+    place = list(groups).index("fn")
+    shown = page.locator("#results tbody tr").nth(place).locator("small.difference")
+    (row,) = measures.differences([groups["fn"]], groups["none"])
+    assert shown.first.inner_text() == f"difference {shown_difference(row['peak_infected'])}"
+    own = page.locator("#results tbody tr").nth(list(groups).index("none"))
+    assert set(own.locator("small.difference").all_inner_texts()) == {"baseline"}
+    assert "Differences from none are means" in page.locator("#results .note").inner_text()
+    assert not overflows(page)
+    page.locator("#results select[name=baseline]").select_option(label="no setting")
+    assert differences.count() == 0
+    assert page.problems == []
+
+
+def test_settings_without_a_common_seed_have_no_difference(visit, report_store, tmp_path):
+    copy_run(report_store, tmp_path / "store", "none", SEEDS[0])
+    copy_run(report_store, tmp_path / "store", "fn", SEEDS[1])
+    page = visit(write_report(tmp_path / "store", baseline="none").path)
+    shown = page.locator("#results small.difference").all_inner_texts()
+    assert set(shown) == {"baseline", "difference –"}
+    assert page.problems == []
 
 
 def test_the_keyboard_is_enough(visit, report):

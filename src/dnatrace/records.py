@@ -43,7 +43,8 @@ class DayContacts:
             raise InputError("senders and receivers must be two arrays of one length")
         days = np.broadcast_to(np.int64(0), sender_ids.shape)
         columns = {"sender": sender_ids, "receiver": receiver_ids, "day": days}
-        ((offsets, sorted_senders),) = _sorted_days("contacts", columns, n_people, n_days=1)
+        rows = tables.Rows("contacts", columns)
+        ((offsets, sorted_senders),) = _sorted_days(rows, n_people, n_days=1)
         return cls(offsets=offsets, senders=sorted_senders)
 
     @classmethod
@@ -113,7 +114,7 @@ class ContactWindow:
         n_people = tables.infer_people(senders, receivers) if n_people is None else n_people
         n_days = tables.infer_days(days) if n_days is None else n_days
         window = cls(n_people=n_people, n_days=n_days)
-        for offsets, day_senders in _sorted_days(read.name, read.columns, n_people, n_days):
+        for offsets, day_senders in _sorted_days(read, n_people, n_days):
             window._ring.append(DayContacts(offsets=offsets, senders=day_senders))
         return window
 
@@ -197,24 +198,25 @@ class TestLog:
         error. `rows` is an integer array [tests, 3], a table with those columns, or a path.
         """
         read = tables.read_tests(rows)
-        people, days, positive = (read.columns[c] for c in tables.TEST_COLUMNS)
+        people, days = read.columns["person"], read.columns["day"]
         n_people = tables.infer_people(people) if n_people is None else n_people
         n_days = tables.infer_days(days) if n_days is None else n_days
         log = cls(n_people=n_people, n_days=n_days)
         tables.check_ids(read, "person", n_people)
         tables.check_days(read, n_days)
-        tables.check_range(positive, name=read.name, label="positive", end=2, meaning="0 and 1")
-        log._fill(read.name, people, days, positive)
+        tables.check_range(read, "positive", end=2, meaning="0 and 1")
+        log._fill(read)
         return log
 
-    def _fill(self, name: str, people: Any, days: Any, positive: Any) -> None:
+    def _fill(self, rows: tables.Rows) -> None:
+        people, days, positive = (rows.columns[c] for c in tables.TEST_COLUMNS)
         dense = np.full((self.n_days, self.n_people), NOT_TESTED, dtype=np.int8)
         dense[days, people] = positive
         conflict = dense[days, people] != positive
         if conflict.any():
             row = int(np.argmax(conflict))
             raise InputError(
-                f"{name}: row {row + 1}, column 'positive': person {people[row]} has two "
+                f"{rows.where(row, 'positive')}: {rows.person(people[row])} has two "
                 f"different results on day {days[row]}"
             )
         self._ring = deque(dense, maxlen=self.n_days)
@@ -274,20 +276,17 @@ def _check_size(n_people: int, n_days: int) -> None:
 
 
 def _sorted_days(
-    name: str, columns: dict[str, NDArray[Any]], n_people: int, n_days: int
+    rows: tables.Rows, n_people: int, n_days: int
 ) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Return (offsets, senders) of every day, or raise for the first bad row."""
-    senders, receivers, days = (columns[c] for c in tables.CONTACT_COLUMNS)
+    senders, receivers, days = (rows.columns[c] for c in tables.CONTACT_COLUMNS)
     first_bad, day_senders, day_receivers, starts = _csr.split_by_day(
         senders, receivers, days, n_people, n_days
     )
     if first_bad < senders.size:
-        read = tables.Rows(name, columns)
-        tables.check_ids(read, "sender", n_people)
-        tables.check_ids(read, "receiver", n_people)
-        tables.check_days(read, n_days)
-        raise InputError(
-            f"{name}: row {first_bad + 1}, column 'receiver': "
-            f"person {senders[first_bad]} meets themselves"
-        )
+        tables.check_ids(rows, "sender", n_people)
+        tables.check_ids(rows, "receiver", n_people)
+        tables.check_days(rows, n_days)
+        who = rows.person(senders[first_bad])
+        raise InputError(f"{rows.where(first_bad, 'receiver')}: {who} meets themselves")
     return _csr.sort_days_by_receiver(day_senders, day_receivers, starts, n_people)

@@ -51,7 +51,8 @@ class Settings(BaseModel):
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values under the names they have in files."""
-        return self.model_dump(mode="json", by_alias=True)
+        # As any: the settings of a method that is in no catalogue are values like others.
+        return self.model_dump(mode="json", by_alias=True, serialize_as_any=True)
 
 
 class _SettingError(InputError):

@@ -4,7 +4,7 @@ Rows are numbered from 1, without the header. Ids and days are whole numbers fro
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,32 @@ Columns = dict[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Whole-number columns that were read, with the name that messages use for their source."""
+    """Whole-number columns that were read, and how messages call what is in them.
+
+    Attributes:
+        name: of their source.
+        columns: by our names.
+        called: names that the source has for columns, where they differ from ours.
+        people: the names of people by id; None when they have none.
+    """
 
     name: str
     columns: Columns
+    called: Mapping[str, str] = field(default_factory=dict)
+    people: Sequence[str] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.columns["day"].size
+
+    def where(self, row: int, column: str) -> str:
+        """Return the place of a value, rows counted from 0 here and from 1 in the text."""
+        return f"{self.name}: row {row + 1}, column '{self.called.get(column, column)}'"
+
+    def person(self, number: int) -> str:
+        """Return how a person is called."""
+        return f"person {number}" if self.people is None else self.people[number]
 
 
 CONTACT_COLUMNS = ("sender", "receiver", "day")
@@ -48,17 +70,24 @@ def read_columns(
         return source
     if isinstance(source, str | Path):
         name = str(source)
-        table = _read_file(Path(source))
+        table = read_file(Path(source))
     else:
         name = what
         if not isinstance(source, Mapping) and not hasattr(source, "__arrow_c_stream__"):
             return Rows(name, _array_columns(source, name, required))
         table = _as_table(source, name)
     _check_names(table.column_names, name, required, optional)
-    return Rows(name, {c: _whole_numbers(table[c], name, c) for c in required})
+    return Rows(name, {c: whole_numbers(table[c], name, c) for c in required})
 
 
-def _read_file(path: Path) -> pa.Table:
+def read_file(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
+    """Return the table of a CSV or Parquet file, or say why it cannot be read.
+
+    Args:
+        path: a name that ends in .parquet, or else a CSV file whose columns are separated by
+            commas, semicolons or tabs.
+        as_text: columns to be left as they are written.
+    """
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a CSV or Parquet file")
     if not path.exists():
@@ -66,7 +95,7 @@ def _read_file(path: Path) -> pa.Table:
     try:
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty (a header without rows would be valid)")
-        return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+        return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, as_text)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {_first_line(error)}") from error
 
@@ -80,12 +109,21 @@ def _read_parquet(path: Path) -> pa.Table:
         raise InputError(f"{path}: not a readable Parquet file: {_first_line(error)}") from error
 
 
-def _read_csv(path: Path) -> pa.Table:
+def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
     import pyarrow.csv as pacsv  # noqa: PLC0415
 
+    with path.open("rb") as file:
+        header = file.readline()
+    separator = max(
+        ",;\t", key=lambda mark: header.count(mark.encode())
+    )  # a comma if none is there
     try:
-        only_empty = pacsv.ConvertOptions(null_values=[""])  # "nan" is a wrong number, not absent
-        return pacsv.read_csv(path, convert_options=only_empty)
+        convert = pacsv.ConvertOptions(
+            null_values=[""],  # "nan" is a wrong number, not absent
+            column_types=dict.fromkeys(as_text, pa.string()),
+        )
+        parse = pacsv.ParseOptions(delimiter=separator)
+        return pacsv.read_csv(path, convert_options=convert, parse_options=parse)
     except pa.ArrowException as error:
         raise InputError(f"{path}: not a readable CSV file: {_first_line(error)}") from error
 
@@ -129,7 +167,8 @@ def _check_names(
             raise InputError(f"{name}: column '{column}' appears more than once")
 
 
-def _whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.int64]:
+def whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.int64]:
+    """Return a column as whole numbers, or name the first row that is none."""
     if len(column) == 0:
         return np.empty(0, dtype=np.int64)
     if column.null_count:
@@ -165,27 +204,22 @@ def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int6
     return values.astype(np.int64, copy=False)
 
 
-def check_range(
-    values: NDArray[np.int64], *, name: str, label: str, end: int, meaning: str
-) -> None:
+def check_range(rows: Rows, column: str, *, end: int, meaning: str) -> None:
     """Raise unless every value lies in 0 … end-1; the message names the first row that does not."""
+    values = rows.columns[column]
     if values.size and (int(values.min()) < 0 or int(values.max()) >= end):
         row = int(np.argmax((values < 0) | (values >= end)))
-        raise InputError(
-            f"{name}: row {row + 1}, column '{label}': {values[row]} is outside {meaning}"
-        )
+        raise InputError(f"{rows.where(row, column)}: {values[row]} is outside {meaning}")
 
 
 def check_ids(rows: Rows, label: str, n_people: int) -> None:
     """Raise unless every id of a column lies in 0 … n_people-1."""
-    meaning = f"the ids 0 … {n_people - 1}"
-    check_range(rows.columns[label], name=rows.name, label=label, end=n_people, meaning=meaning)
+    check_range(rows, label, end=n_people, meaning=f"the ids 0 … {n_people - 1}")
 
 
 def check_days(rows: Rows, n_days: int) -> None:
     """Raise unless every day lies in 0 … n_days-1."""
-    meaning = f"the window of days 0 … {n_days - 1}"
-    check_range(rows.columns["day"], name=rows.name, label="day", end=n_days, meaning=meaning)
+    check_range(rows, "day", end=n_days, meaning=f"the window of days 0 … {n_days - 1}")
 
 
 def read_contacts(source: Any) -> Rows:

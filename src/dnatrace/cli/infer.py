@@ -2,19 +2,37 @@
 
 import logging
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from dnatrace._version import __version__
 from dnatrace.cli._command import Answer, command, table
+from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dnatrace.lists import Lists
+
+Columns = Annotated[
+    str | None, Option(help="Your names of the columns of CONTACTS: sender=from,day=date.")
+]
+TestColumns = Annotated[
+    str | None, Option(help="Your names of the columns of TESTS: positive=result.")
+]
+IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
+IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
+
+_LOG = logging.getLogger("dnatrace")
 
 
 @command(threads=True)
 def infer(
     contacts: Annotated[Path, Argument(help="CSV or Parquet: sender, receiver, day.")],
-    tests: Annotated[Path, Argument(help="CSV or Parquet: person, day, positive (0/1).")],
+    tests: Annotated[Path, Argument(help="CSV or Parquet: person, day, positive (0/1, yes/no).")],
     people: Annotated[int | None, Option(help="Number of people (largest id + 1).")] = None,
     days: Annotated[int | None, Option(help="Number of days (largest day + 1).")] = None,
     p0: Annotated[float, Option(help="Infection from outside, per day.")] = 0.001,
@@ -27,16 +45,19 @@ def infer(
     clip: Annotated[float | None, Option(help="Clip messages to [0, CLIP].")] = None,
     levels: Annotated[int | None, Option(help="Round messages to so many values.")] = None,
     out: Annotated[Path | None, Option(help="Write all beliefs: .csv or .parquet.")] = None,
+    columns: Columns = None,
+    test_columns: TestColumns = None,
+    ignore_extra: IgnoreExtra = False,
+    id_map: IdMap = None,
 ) -> Answer:
     """Infer who is infected from your own contact list and tests.
 
     Prints the 20 people most likely infected or about to be on the last day; --out writes everybody
-    and every day. Ids and days are whole numbers from 0; contacts are directed, so write two rows
-    for two phones that heard each other.
+    and every day. Ids are whole numbers from 0, or names; days are whole numbers from 0, or dates
+    like 2020-03-01. Contacts are directed: write two rows for two phones that heard each other.
 
     Example: dnatrace infer contacts.csv tests.csv --p1 0.05 --out beliefs.parquet
     """
-    from dnatrace import tables
     from dnatrace.inference import belief_tables
     from dnatrace.inference import factorised_neighbours as fn
     from dnatrace.seir import SeirParameters, TestErrors
@@ -44,10 +65,11 @@ def infer(
     if out is not None:
         belief_tables.check_format(out)
         keep_inputs(out, (contacts, tests))
-    read = {"contacts": tables.read_contacts(contacts), "tests": tables.read_tests(tests)}
+    _check_id_map(id_map, contacts, tests, out)
+    read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
     beliefs = fn.infer(
-        read["contacts"],
-        read["tests"],
+        read.contacts,
+        read.tests,
         n_people=people,
         n_days=days,
         parameters=SeirParameters(p0=p0, p1=p1, g=g, h=h),
@@ -58,15 +80,72 @@ def infer(
         clip=clip,
         levels=levels,
     )
-    if out is not None:
-        belief_tables.write(beliefs, out)
-        logging.getLogger("dnatrace").info("wrote %s", out)
-    n_people, n_days, _ = beliefs.shape
-    highest = belief_tables.highest(beliefs, n=20)
-    values = {"people": n_people, "days": n_days}
-    values |= {name: rows.columns["day"].size for name, rows in read.items()}
-    title = f"Highest P(E) + P(I) on day {n_days - 1} of {n_people:,} people"
+    _write(beliefs, read, out, id_map)
+    highest = belief_tables.highest(beliefs, n=20, names=read.names)
+    values = _sizes(beliefs, read)
     return Answer(
         values=values | {"highest": highest, "version": __version__},
-        shown=[title, table(highest)] if out is None else [],
+        shown=[_title(values), table(highest)] if out is None else [],
     )
+
+
+def _check_id_map(id_map: Path | None, *others: Path | None) -> None:
+    """Raise rather than write over another file of the command."""
+    if id_map is not None and id_map.resolve() in [p.resolve() for p in others if p is not None]:
+        raise InputError(f"--id-map {id_map}: is another file of this command")
+
+
+def _read(
+    contacts: Path,
+    tests: Path,
+    columns: str | None,
+    test_columns: str | None,
+    ignore_extra: bool,
+    *,
+    as_names: bool,
+) -> "Lists":
+    from dnatrace import lists, tables
+
+    wording = lists.Wording(
+        contacts=lists.parse_columns(columns, tables.CONTACT_COLUMNS, "--columns"),
+        tests=lists.parse_columns(test_columns, tables.TEST_COLUMNS, "--test-columns"),
+        ignore_extra=ignore_extra,
+        as_names=as_names,
+    )
+    read = lists.read_lists(contacts, tests, wording)
+    if read.names is not None:
+        _LOG.info("%d names, numbered in the order of their first appearance", len(read.names))
+    if read.first_date is not None:
+        _LOG.info("day 0 is %s, the earliest date of both files", read.first_date)
+    return read
+
+
+def _write(
+    beliefs: "NDArray[np.float32]", read: "Lists", out: Path | None, id_map: Path | None
+) -> None:
+    from dnatrace.inference import belief_tables
+
+    if out is not None:
+        belief_tables.write(beliefs, out, names=read.names, first_date=read.first_date)
+        _LOG.info("wrote %s", out)
+    if id_map is not None and read.names is not None:
+        belief_tables.write_id_map(read.names, id_map)
+        _LOG.info("wrote %s", id_map)
+
+
+def _sizes(beliefs: "NDArray[np.float32]", read: "Lists") -> dict[str, Any]:
+    """Return how much there was, and the dates of the first and the last day if they have any."""
+    n_people, n_days, _ = beliefs.shape
+    values = {"people": n_people, "days": n_days}
+    values |= {"contacts": read.contacts.size, "tests": read.tests.size}
+    if read.first_date is None:
+        return values
+    last = read.date_of(n_days - 1)
+    return values | {"first_date": read.first_date.isoformat(), "last_date": str(last)}
+
+
+def _title(values: dict[str, Any]) -> str:
+    day = f"day {values['days'] - 1}"
+    if "first_date" in values:
+        day += f" ({values['last_date']}; day 0 is {values['first_date']})"
+    return f"Highest P(E) + P(I) on {day} of {values['people']:,} people"

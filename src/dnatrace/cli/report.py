@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from dnatrace._version import __version__
-from dnatrace.cli._command import Answer, command
+from dnatrace.cli._command import Answer, command, table
 
 
 @command()
@@ -16,20 +16,35 @@ def report(
         Path, Argument(metavar="DIR", help="Store of runs, or the directory of one run.")
     ],
     out: Annotated[Path | None, Option(help="Page to write; DIR/report.html else.")] = None,
+    baseline: Annotated[
+        str | None, Option(help="Label of a setting to compare the others with, seed by seed.")
+    ] = None,
 ) -> Answer:
     """Write one HTML page about a store of runs: curves, trade-offs, privacy, parameters.
 
     The page needs no network and can be mailed. Runs that differ only in their seed are put
-    together; numbers are means with 90 % intervals.
+    together; numbers are means with 90 % intervals. The page shows the differences from any setting
+    that is chosen on it; --baseline chooses one beforehand and prints them here, too.
 
     Example: dnatrace report runs --out report.html
     """
     from dnatrace.report import write_report
+    from dnatrace.report.page import shown_difference
+    from dnatrace.runs.quantities import SUMMARY
 
-    written = write_report(directory, out)
+    written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1000:,.0f} kB"
     counts = f"runs {written.runs}, settings {written.settings}"
+    rows = [
+        {"setting": row["label"]}
+        | {SUMMARY[key].name: shown_difference(row[key]) for key in row if key != "label"}
+        for row in written.differences
+    ]
+    title = f"Differences from {baseline}, seed by seed, ± half of their 90 % interval"
     return Answer(
         values=asdict(written) | {"path": str(written.path), "version": __version__},
-        shown=[f"Wrote {written.path} ({size}): {counts}"],
+        shown=[
+            *((title, table(rows)) if rows else ()),
+            f"Wrote {written.path} ({size}): {counts}",
+        ],
     )

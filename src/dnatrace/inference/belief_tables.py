@@ -1,5 +1,8 @@
 """Beliefs as tables: the highest to read, all of them to a file."""
 
+import csv
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +15,28 @@ from dnatrace.files import replacing
 from dnatrace.seir import State
 
 
-def highest(beliefs: NDArray[np.float32], *, n: int) -> list[dict[str, Any]]:
-    """Return the n people with the highest P(E) + P(I) on the last day, highest first."""
+def highest(
+    beliefs: NDArray[np.float32], *, n: int, names: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the n people with the highest P(E) + P(I) on the last day, highest first.
+
+    Their names stand beside their ids, when they have any.
+    """
     last = beliefs[:, -1].astype(np.float64)
     score = last[:, State.E] + last[:, State.I]
     order = np.argsort(-score, kind="stable")[:n]
     return [
-        {"person": int(p), "P(E)+P(I)": round(float(score[p]), 6)}
+        {"person": int(p)}
+        | ({} if names is None else {"name": _name(names, p)})
+        | {"P(E)+P(I)": round(float(score[p]), 6)}
         | {f"P({s.name})": round(float(last[p, s]), 6) for s in State}
         for p in order
     ]
+
+
+def _name(names: Sequence[str], person: int) -> str:
+    """Return a name; none for people whom no list mentions."""
+    return names[person] if person < len(names) else ""
 
 
 def check_format(path: Path) -> None:
@@ -30,14 +45,32 @@ def check_format(path: Path) -> None:
         raise InputError(f"{path}: the name must end in .csv or .parquet")
 
 
-def write(beliefs: NDArray[np.float32], path: Path) -> None:
-    """Write one row per person and day (person, day, S, E, I, R), whole or not at all."""
+def write(
+    beliefs: NDArray[np.float32],
+    path: Path,
+    *,
+    names: Sequence[str] | None = None,
+    first_date: date | None = None,
+) -> None:
+    """Write one row per person and day (person, day, S, E, I, R), whole or not at all.
+
+    Args:
+        beliefs: [people, days, 4].
+        path: ends in .csv or .parquet.
+        names: by id, for a column `name`; None writes none.
+        first_date: of day 0, for a column `date`; None writes none.
+    """
     check_format(path)
     n_people, n_days, _ = beliefs.shape
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, Any] = {
         "person": np.repeat(np.arange(n_people, dtype=np.int32), n_days),
         "day": np.tile(np.arange(n_days, dtype=np.int32), n_people),
     }
+    if names is not None:
+        padded = pa.array([_name(names, person) for person in range(n_people)])
+        columns["name"] = padded.take(pa.array(columns["person"]))
+    if first_date is not None:
+        columns["date"] = np.datetime64(first_date, "D") + columns["day"].astype("timedelta64[D]")
     columns |= {s.name: np.ascontiguousarray(beliefs[:, :, s]).reshape(-1) for s in State}
     table = pa.table(columns)
     with replacing(path) as temporary:
@@ -49,3 +82,11 @@ def write(beliefs: NDArray[np.float32], path: Path) -> None:
             import pyarrow.parquet as pq  # noqa: PLC0415
 
             pq.write_table(table, temporary)
+
+
+def write_id_map(names: Sequence[str], path: Path) -> None:
+    """Write which id stands for which name as CSV (id, name), whole or not at all."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("id", "name"))
+        writer.writerows(enumerate(names))

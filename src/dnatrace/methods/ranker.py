@@ -15,13 +15,13 @@ import inspect
 import logging
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
+from dnatrace.methods.base import Method, MethodSettings, Needs, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.kinds import OpenMethod
 from dnatrace.records import NOT_TESTED
 
@@ -126,6 +126,21 @@ class RankedByOthers(OpenMethod):
             ranked = state.ranker.rank(day, contacts, new)
         state.known, state.first_day = public.outcomes, public.first_day
         return _scores(ranked, public, type(self.ranker).__name__), state
+
+
+class OutsideSettings(MethodSettings):
+    """A method that was given as an object: a name that its user answers for, and no settings."""
+
+    name: str
+    outside: Literal[True] = True
+
+    def build(self, setup: Setup) -> Method:
+        """Raise: the name does not tell how to make the object."""
+        raise InputError(f"method '{self.name}' was given as an object: give it again")
+
+    def fingerprint(self) -> str:
+        """Return what tells the run apart from one of a plug-in of the same name."""
+        return "outside"
 
 
 def as_method(thing: Any, *, n_days: int) -> Method:

@@ -40,6 +40,8 @@ ROBUSTNESS = (
     "tests.result_delay",
     "app.adoption",
 )
+# Of the table on the terminal; the page has all.
+DIFFERENCES = (SUMMARY["peak_infected"], SUMMARY["attack_rate"], SUMMARY["isolation_person_days"])
 _MORE_IS_BETTER = ("isolation.adherence", "app.adoption")
 
 # Mean, half interval and median, one each per place: a day, or a class of people.
@@ -94,8 +96,15 @@ def _series(group: Group) -> dict[str, Any]:
 
 
 def results(groups: Sequence[Group]) -> dict[str, Any]:
-    """Return one row per group with all numbers of the summary."""
+    """Return one row per group with all numbers of the summary.
+
+    `each` has them by seed, so that the page can pair any two groups; `quantiles` are those of
+    Student's t for intervals of 2, 3, … seeds. Both are left empty where one group stands alone.
+    """
+    several = groups if len(groups) > 1 else ()
+    most = max((len(group.runs) for group in several), default=1)
     return {
+        "quantiles": [float(stats.t.ppf((1 + CONFIDENCE) / 2, n)) for n in range(1, most)],
         "quantities": described(RESULTS),
         "burdens": described(BURDENS),
         "outcomes": described(OUTCOMES),
@@ -103,6 +112,7 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
             _series(group)
             | {"seeds": len(group.runs), "rising": _n_rising(group)}
             | {"values": {q.key: _numbers(group.values(q)) for q in RESULTS}}
+            | {"each": _each(group) if several else {}}
             for group in groups
         ],
     }
@@ -111,6 +121,25 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
 def _n_rising(group: Group) -> int:
     """Return how many runs ended before their peak; older ones do not say."""
     return sum(run.summary.get("peak_reached") is False for run in group.runs)
+
+
+def _each(group: Group) -> dict[str, list[float | None]]:
+    """Return the seeds and the numbers of each; more digits than are shown, for differences."""
+    numbers: dict[str, list[float | None]] = {"seed": [run.seed for run in group.runs]}
+    for quantity in RESULTS:
+        values = group.values(quantity)
+        numbers[quantity.key] = [float(f"{v:.6g}") if np.isfinite(v) else None for v in values]
+    return numbers
+
+
+def differences(groups: Sequence[Group], baseline: Group) -> list[dict[str, Any]]:
+    """Return by how much the other groups exceed one, paired by seed: one row per group."""
+    return [
+        {"label": group.label}
+        | {q.key: _numbers(_paired_change(group, baseline, q)) for q in DIFFERENCES}
+        for group in groups
+        if group is not baseline
+    ]
 
 
 def curves(groups: Sequence[Group]) -> dict[str, Any]:
@@ -267,4 +296,5 @@ def _paired_change(group: Group, plain: Group, quantity: Quantity) -> NDArray[np
         dict(zip((run.seed for run in one.runs), one.values(quantity), strict=True))
         for one in (group, plain)
     )
-    return np.array([after[seed] - before[seed] for seed in after if seed in before])
+    gains = [after[seed] - before[seed] for seed in after if seed in before]
+    return np.array(gains, dtype=np.float64)

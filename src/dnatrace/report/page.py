@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dnatrace._version import __version__
+from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs, replacing
 from dnatrace.report import measures
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
@@ -33,29 +34,34 @@ class Report:
         runs: how many it tells of.
         settings: how many groups of runs that differ only in their seed.
         bytes: its size.
+        differences: from the baseline that was chosen, one row per other setting.
     """
 
     path: Path
     runs: int
     settings: int
     bytes: int
+    differences: list[dict[str, Any]]
 
 
-def write_report(directory: Path, out: Path | None = None) -> Report:
+def write_report(directory: Path, out: Path | None = None, baseline: str | None = None) -> Report:
     """Write the page of a store of runs, or of one run; the same bytes for the same runs.
 
     Args:
         directory: a store, or the directory of a run.
         out: the page; `report.html` in the directory when None. Replaced whole or not at all.
+        baseline: label of the setting that the page compares the others with when it is opened.
 
     Raises:
-        InputError: there is no run, a run is damaged, or the page cannot be written.
+        InputError: there is no run or no such label, a run is damaged, or the page cannot be
+            written.
     """
     groups = group_runs(read_runs(directory))
     if out is not None:
         read = (p for n in ("*", "*/*") for p in directory.glob(n) if p.suffix != ".html")
         keep_inputs(out, read)
-    page = render(groups).encode("utf-8")
+    chosen = None if baseline is None else _labelled(groups, baseline)
+    page = render(groups, chosen).encode("utf-8")
     path = directory / "report.html" if out is None else out
     with replacing(path) as temporary:
         temporary.write_bytes(page)
@@ -64,10 +70,19 @@ def write_report(directory: Path, out: Path | None = None) -> Report:
         runs=sum(len(group.runs) for group in groups),
         settings=len(groups),
         bytes=len(page),
+        differences=[] if chosen is None else measures.differences(groups, chosen),
     )
 
 
-def render(groups: Sequence[Group]) -> str:
+def _labelled(groups: Sequence[Group], label: str) -> Group:
+    found = next((group for group in groups if group.label == label), None)
+    if found is None:
+        known = "; ".join(group.label for group in groups)
+        raise InputError(f"baseline '{label}' is not among the settings: {known}")
+    return found
+
+
+def render(groups: Sequence[Group], baseline: Group | None = None) -> str:
     """Return the page. Every text of the files is escaped; scripts run by their hash alone."""
     names = Names([group.settings for group in groups])
     results, curves = measures.results(groups), measures.curves(groups)
@@ -84,6 +99,7 @@ def render(groups: Sequence[Group]) -> str:
     return page.render(
         **data,
         groups=groups,
+        baseline=baseline,
         styles=styles,
         scripts=scripts,
         policy=_policy(styles, scripts),
@@ -147,12 +163,18 @@ def _asset(name: str) -> str:
     return resources.files(_PACKAGE).joinpath("templates", name).read_text("utf-8")
 
 
-def shown_spread(numbers: dict[str, Any] | None) -> str:
+def shown_spread(numbers: Mapping[str, Any] | None) -> str:
     """Return mean ± half interval."""
     if numbers is None:
         return "–"
     half = numbers["half"]
     return shown(numbers["mean"]) + ("" if half is None else f" ± {shown(half)}")
+
+
+def shown_difference(numbers: Mapping[str, Any] | None) -> str:
+    """Return a difference with its sign."""
+    plus = "+" if numbers is not None and numbers["mean"] > 0 else ""
+    return plus + shown_spread(numbers)
 
 
 def _overview(groups: Sequence[Group]) -> dict[str, Any]:

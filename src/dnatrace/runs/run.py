@@ -10,9 +10,9 @@ import pyarrow as pa
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
 from dnatrace.inference.exchange import NeighbourRounds
-from dnatrace.methods.fn import FnSettings
+from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
-from dnatrace.methods.ranker import as_method
+from dnatrace.methods.ranker import OutsideSettings, as_method
 from dnatrace.policy.laboratory import Laboratory
 from dnatrace.privacy.accounting import Ledger
 from dnatrace.runs import guarantees
@@ -29,7 +29,7 @@ class RunResult:
     """What a run gave.
 
     Attributes:
-        config: what determined it.
+        config: what determined it; its method is a name alone when an object took its place.
         summary: one number each, as `dnatrace run --json` prints them.
         daily: one row per day.
         groups: one row for each age group and household size.
@@ -55,6 +55,7 @@ def run(
     config: RunConfig,
     *,
     method: Any = None,
+    name: str | None = None,
     track: Track | None = None,
 ) -> RunResult:
     """Run the closed loop of a configuration.
@@ -62,11 +63,16 @@ def run(
     Args:
         config: what to run.
         method: an object to use instead of the configuration's method: a `methods.base.Method` or
-            a `methods.ranker.Ranker`. Its result has no digest and cannot be stored.
+            a `methods.ranker.Ranker`. Without a name its result has no digest and cannot be stored.
+        name: what the object is called in stores and reports, with its version. Runs of one name,
+            one seed and the same other settings count as the same run.
         track: wraps the days, for instance with a progress bar.
     """
     require_config(config, "dt.run takes a configuration")
     start = time.perf_counter()
+    if name is not None and method is None:
+        raise InputError("name: it is for a method given as an object, and there is none")
+    asked = config if method is None else _asked(config, method, name)
     loop = build_loop(config, method=method)
     meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
     ledger = Ledger()
@@ -75,19 +81,20 @@ def run(
         meter.observe(log)
         ledger.record(log.released.event)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
-    asked = config if method is None else _without_method(config)
+    nameless = {"config_digest": None} if method is not None and name is None else {}
     return RunResult(
-        config=config,
+        config=asked,
         summary=meter.summary()
-        | describe(config, loop.simulator.n_people)
+        | describe(asked, loop.simulator.n_people)
         | {"privacy": guarantees.describe(asked, ledger)}
-        | _outside_name(method),
+        | nameless,
         daily=pa.table(meter.daily()),
         groups=pa.table(meter.groups()),
         ledger=ledger,
         seconds={k: round(v, 4) for k, v in seconds.items()},
-        provenance=provenance(config)
-        | {"simulator": getattr(loop.simulator, "source", "built in")},
+        provenance=provenance(asked)
+        | {"simulator": getattr(loop.simulator, "source", "built in")}
+        | nameless,
     )
 
 
@@ -147,14 +154,24 @@ def require_config(value: Any, what: str) -> None:
         raise InputError(f'{what}, such as dt.RunConfig(method="fn", people=1000), not {shown}')
 
 
-def _without_method(config: RunConfig) -> RunConfig:
-    """Return a configuration of one that shows all, for a method that it does not name."""
-    return config.model_copy(update={"method": FnSettings()})
+def _asked(config: RunConfig, method: Any, name: str | None) -> RunConfig:
+    """Return the configuration of an object's run; one without a name goes by its class."""
+    if name is not None:
+        return named_outside(config, name)
+    return config.model_copy(update={"method": OutsideSettings(name=type(method).__name__)})
 
 
-def _outside_name(method: Any) -> dict[str, Any]:
-    """Return what a summary says of a method that was given as an object."""
-    return {} if method is None else {"method": type(method).__name__, "config_digest": None}
+def named_outside(config: RunConfig, name: str) -> RunConfig:
+    """Return a configuration whose method is an object of this name.
+
+    Raises:
+        InputError: the name cannot be one, or belongs to a method that configurations name.
+    """
+    if not isinstance(name, str) or not name.isprintable() or not name.strip():
+        raise InputError(f"name: expected a line of text, not {name!r}")
+    if name in METHODS:
+        raise InputError(f"name: '{name}' is a method of its own; call the object otherwise")
+    return config.model_copy(update={"method": OutsideSettings(name=name.strip())})
 
 
 def describe(config: RunConfig, n_people: int) -> dict[str, Any]:

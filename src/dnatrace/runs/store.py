@@ -64,10 +64,11 @@ def render(result: RunResult) -> dict[str, bytes]:
     """Return the files of a run by name, without figures; matplotlib is not needed for these.
 
     Raises:
-        InputError: an outside method made the run, so that its configuration does not name it.
+        InputError: a method that was given as an object and has no name made the run.
     """
     if result.summary["config_digest"] is None:
-        raise InputError("a run of a method given as an object cannot be stored: it has no name")
+        message = "a run of a method given as an object cannot be stored without a name"
+        raise InputError(f"{message}: dt.run(config, method=…, name=…)")
     ledger = guarantees.ledger_table(result.config, result.ledger)
     files = {
         "config.json": _json(result.config.effective()),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dnatrace import tables
+from dnatrace import lists, tables
 from dnatrace.errors import InputError
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.settings import setting
@@ -55,7 +55,7 @@ class ReplaySettings(SimulatorSettings):
             raise InputError("simulator.contacts: replay needs the path of a contact list")
         if setup.isolation_keeps_household:
             raise InputError("isolation.keeps_household: a contact list does not tell households")
-        rows = tables.read_contacts(self.contacts)
+        rows = lists.read_lists(Path(self.contacts)).contacts
         n_people = setup.n_people
         if n_people is None:
             n_people = tables.infer_people(rows.columns["sender"], rows.columns["receiver"])

@@ -4,9 +4,9 @@ import html
 import json
 import math
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, Unpack
@@ -20,7 +20,7 @@ from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig, flatten
 from dnatrace.runs.progress import Track
-from dnatrace.runs.run import require_config, run
+from dnatrace.runs.run import named_outside, require_config, run
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
 CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
@@ -30,8 +30,8 @@ SHOWN = ("peak_infected", "attack_rate", "tests_used", "isolation_person_days")
 
 Label = TypeVar("Label", bound=Hashable)
 Choice = TypeVar("Choice", bound=tuple[Any, ...])
-# A configuration, or one with an object that takes the place of its method.
-Entry = RunConfig | tuple[RunConfig, Any]
+# A configuration, or one with an object that takes the place of its method, and a name for it.
+Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,11 +82,18 @@ class Study(Generic[Label]):
         seeds: the same for every label.
         summaries: one per seed, by label; of labels whose runs all ended well.
         failures: the first run that failed, by label.
+        baseline: the label that tables compare the others with, seed by seed; None compares none.
     """
 
     seeds: tuple[int, ...]
     summaries: dict[Label, list[dict[str, Any]]]
     failures: dict[Label, Failure] = field(default_factory=dict)
+    baseline: Label | None = None
+
+    def against(self, baseline: Label) -> "Study[Label]":
+        """Return the same study, whose tables show paired differences to a label."""
+        _check_baseline(baseline, self.summaries)
+        return replace(self, baseline=baseline)
 
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
@@ -136,11 +143,20 @@ class Study(Generic[Label]):
             rows.append(row)
         return rows
 
-    def table(self, metrics: Sequence[str] = SHOWN) -> pa.Table:
+    def table(self, metrics: Sequence[str] = SHOWN, *, baseline: Label | None = None) -> pa.Table:
         """Return one row for each label and metric: mean, median, 90 % interval, p95.
 
         `runs_still_rising` is how many runs ended before their peak.
+
+        Args:
+            metrics: of the summaries.
+            baseline: a label, or that of `against` when None. When there is one, `difference` is
+                the mean of what a label has more than it on the same seed, `difference_low` and
+                `difference_high` are its 90 % interval; they are null in the baseline's own rows.
         """
+        other = self.baseline if baseline is None else baseline
+        if other is not None:
+            _check_baseline(other, self.summaries)
         rows = []
         for label in self.summaries:
             for metric in metrics:
@@ -149,25 +165,51 @@ class Study(Generic[Label]):
                 row = {"label": label, "metric": metric, "runs": len(self.seeds)}
                 row |= {"runs_still_rising": self.n_rising(label)}
                 row |= {"mean": spread.mean, "median": spread.median}
-                rows.append(row | {"low": low, "high": high, "p95": spread.p95})
+                row |= {"low": low, "high": high, "p95": spread.p95}
+                rows.append(row | self._compared(label, other, metric))
         return pa.Table.from_pylist(rows)
+
+    def _compared(self, label: Label, baseline: Label | None, metric: str) -> dict[str, Any]:
+        """Return the columns of a paired difference; none without a baseline."""
+        names = ("difference", "difference_low", "difference_high")
+        if baseline is None:
+            return {}
+        if label == baseline:
+            return dict.fromkeys(names)
+        found = self.difference(label, baseline, metric)
+        return dict(zip(names, (found.mean, *found.interval), strict=True))
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
         head = "".join(f"<th>{html.escape(metric)}</th>" for metric in SHOWN)
         rows = []
         for label in self.summaries:
-            spreads = [self.spread(label, metric) for metric in SHOWN]
-            cells = "".join(
-                f"<td>{s.mean:.4g} ± {s.half_width:.2g}<br>"
-                f"<small>median {s.median:.4g}, p95 {s.p95:.4g}</small></td>"
-                for s in spreads
-            )
+            cells = "".join(f"<td>{self._cell(label, metric)}</td>" for metric in SHOWN)
             rising = self.n_rising(label)
             note = f"<br><mark>{rising} still rising on the last day</mark>" if rising else ""
             rows.append(f"<tr><th>{html.escape(str(label))}{note}</th>{cells}</tr>")
         caption = f"{len(self.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
+        if self.baseline is not None:
+            caption += f"; differences from {html.escape(str(self.baseline))} on the same seeds"
         return f"<table><caption>{caption}</caption><tr><th></th>{head}</tr>{''.join(rows)}</table>"
+
+    def _cell(self, label: Label, metric: str) -> str:
+        one = self.spread(label, metric)
+        text = (
+            f"{one.mean:.4g} ± {one.half_width:.2g}<br>"
+            f"<small>median {one.median:.4g}, p95 {one.p95:.4g}</small>"
+        )
+        if self.baseline is None or label == self.baseline:
+            return text
+        gain = self.difference(label, self.baseline, metric)
+        return f"{text}<br><small>difference {gain.mean:+.4g} ± {gain.half_width:.2g}</small>"
+
+
+def _check_baseline(baseline: object, labels: Iterable[object]) -> None:
+    known = list(labels)
+    if baseline not in known:
+        listed = ", ".join(f"'{label}'" for label in known)
+        raise InputError(f"baseline '{baseline}' is not among the labels: {listed}")
 
 
 def _or_none(value: float) -> float | None:
@@ -209,7 +251,7 @@ def run_study(
     Raises:
         RuntimeError: a run failed, and that is not to be returned.
     """
-    objects = {label: entry[1] for label, entry in configs.items() if isinstance(entry, tuple)}
+    objects = {label: entry for label, entry in configs.items() if isinstance(entry, tuple)}
     runs = {
         label: [_config(entry).model_copy(update={"seed": seed}) for seed in seeds]
         for label, entry in configs.items()
@@ -227,8 +269,7 @@ def run_study(
         for label, by_seed in runs.items():
             wrong = [failed[c.digest] for c in by_seed if c.digest in failed]
             if label in objects:
-                summaries = [run(c, method=objects[label]).summary for c in by_seed]
-                study.summaries[label] = summaries
+                study.summaries[label] = [_of_object(c, objects[label], kept) for c in by_seed]
             elif wrong:
                 study.failures[label] = wrong[0]
             else:
@@ -251,6 +292,7 @@ def compare(
     configs: Mapping[str, Entry] | Sequence[Entry],
     *,
     seeds: Sequence[int] = TEN_SEEDS,
+    baseline: str | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     store: Path | str | None = None,
@@ -260,12 +302,14 @@ def compare(
 
     Args:
         configs: by label, or a list that is labelled by what differs. Their own seed is replaced. A
-            pair (configuration, object) runs the object, a ranker or a method, in this process.
+            pair (configuration, object) runs the object, a ranker or a method, in this process;
+            (configuration, object, name) names it, so that its runs are kept.
         seeds: common random numbers across the labels.
+        baseline: the label that tables compare the others with, seed by seed.
         workers: processes; as many as cores when None.
         cluster: address of a Dask scheduler to use instead.
         store: directory of finished runs; those are not done again, and new ones are kept there.
-            Objects have no name, so their runs are not kept.
+            Runs of objects without a name are not kept.
         track: wraps the finished runs, for instance with a progress bar.
 
     Raises:
@@ -275,7 +319,9 @@ def compare(
     labelled = dict(configs) if isinstance(configs, Mapping) else _labelled(configs)
     if not labelled or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
-    return run_study(
+    if baseline is not None:
+        _check_baseline(baseline, labelled)
+    study = run_study(
         labelled,
         seeds=seeds,
         store=Path(store) if store else None,
@@ -284,6 +330,24 @@ def compare(
         cluster=cluster,
         track=track,
     )
+    return study if baseline is None else study.against(baseline)
+
+
+def _name(entry: tuple[Any, ...]) -> str | None:
+    """Return the name of an object, if it has one."""
+    return entry[2] if len(entry) > 2 else None
+
+
+def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path) -> dict[str, Any]:
+    """Return the summary of an object's run; the run of one with a name is kept."""
+    name = _name(entry)
+    if name is None:
+        return run(config, method=entry[1]).summary
+    digest = named_outside(config, name).digest
+    if not stores.is_complete(store / digest):
+        result = run(config, method=entry[1], name=name)
+        stores.write_files(stores.render(result), store, digest)
+    return stores.read_json(store / digest, "summary.json")
 
 
 def _check(configs: Any) -> None:
@@ -310,7 +374,7 @@ def _labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
     ]
     labelled: dict[str, Entry] = {}
     for entry, values in zip(entries, settings, strict=True):
-        parts = [type(entry[1]).__name__] if isinstance(entry, tuple) else []
+        parts = [_name(entry) or type(entry[1]).__name__] if isinstance(entry, tuple) else []
         for key in differing:
             if key == "method.name":
                 parts += [] if isinstance(entry, tuple) else [values[key]]

@@ -8,6 +8,7 @@ function start() {
     figure.querySelector(".controls").hidden = false;
     builders[figure.dataset.chart](figure);
   }
+  differences(document.getElementById("results"));
   openForPrint();
 }
 
@@ -171,6 +172,49 @@ function burden(figure) {
       together: true,
     };
   });
+}
+
+/** In every cell of the table of results, the difference from the setting that is chosen above it. */
+function differences(section) {
+  const choice = section.querySelector("[name=baseline]");
+  if (!choice) return;
+  const { rows, quantities } = DATA.results;
+  const show = () => {
+    for (const old of section.querySelectorAll("small.difference")) old.remove();
+    const base = choice.value === "" ? null : rows[Number(choice.value)];
+    section.querySelector("[data-baseline]").textContent = base
+      ? `Differences from ${base.label} are means over the seeds that both have, seed by seed, ± half of their ` +
+        "90 % interval. One whose interval holds 0 may be chance; a dash: no common seed."
+      : "";
+    if (!base) return;
+    section.querySelectorAll("tbody tr").forEach((line, i) => {
+      quantities.forEach(({ key }, k) => {
+        const text = rows[i] === base ? "baseline" : `difference ${signed(paired(rows[i].each, base.each, key))}`;
+        line.children[k + 2].append(make("small", { class: "difference" }, text)); // after label and seeds
+      });
+    });
+  };
+  choice.addEventListener("change", show);
+  choice.closest(".controls").hidden = false;
+  show();
+}
+
+/** Mean and half interval of the differences over common seeds; null when there is none. */
+function paired(ours, theirs, key) {
+  const before = new Map(theirs.seed.map((seed, i) => [seed, theirs[key][i]]));
+  const both = ours.seed.map((seed, i) => [ours[key][i], before.get(seed) ?? null]);
+  const gains = both.filter(([a, b]) => a !== null && b !== null).map(([a, b]) => a - b);
+  const n = gains.length;
+  if (!n) return null;
+  const mean = gains.reduce((sum, gain) => sum + gain, 0) / n;
+  const squares = gains.reduce((sum, gain) => sum + (gain - mean) ** 2, 0);
+  return { mean, half: n > 1 ? DATA.results.quantiles[n - 2] * Math.sqrt(squares / (n - 1) / n) : null };
+}
+
+function signed(numbers) {
+  if (numbers === null) return "–";
+  const { mean, half } = numbers;
+  return `${mean > 0 ? "+" : ""}${shown(mean)}${half === null ? "" : ` ± ${shown(half)}`}`;
 }
 
 /** Paper has nothing to press: open what is folded, and fold it again afterwards. */

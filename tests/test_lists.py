@@ -1,0 +1,247 @@
+"""Contact lists as people have them: names, dates, semicolons, columns of other names."""
+
+import csv
+import json
+import re
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+import dnatrace as dt
+from dnatrace import tables
+from dnatrace.errors import InputError
+from dnatrace.lists import Wording, parse_columns, read_lists
+from tests.command_line import run
+
+CONTACTS = (
+    "von;an;datum;ort\nAnna;Ben;2020-03-02;Büro\nBen; Anna;2020-03-02;Büro\nCem;Ben;2020-03-04;\n"
+)
+TESTS = "name\ttag\tergebnis\nDora\t2020-03-05\tno\nAnna\t2020-03-01\tPositive\n"
+GERMAN = Wording(
+    contacts={"sender": "von", "receiver": "an", "day": "datum"},
+    tests={"person": "name", "day": "tag", "positive": "ergebnis"},
+    ignore_extra=True,
+)
+OPTIONS = ["--columns", "sender=von,receiver=an,day=datum", "--ignore-extra"]
+OPTIONS += ["--test-columns", "person=name, day=tag, positive=ergebnis"]
+NAMES = ("Anna", "Ben", "Cem", "Dora")
+
+
+@pytest.fixture
+def files(tmp_path):
+    write(tmp_path, CONTACTS, TESTS)
+    return tmp_path
+
+
+def write(path, contacts, tests="person,day,positive\n"):
+    (path / "contacts.csv").write_text(contacts, "utf-8")
+    (path / "tests.csv").write_text(tests, "utf-8")
+
+
+def read(path, wording=None):
+    return read_lists(path / "contacts.csv", path / "tests.csv", wording)
+
+
+def columns(rows):
+    return {name: values.tolist() for name, values in rows.columns.items()}
+
+
+def test_names_dates_separators_and_columns(files):
+    found = read(files, GERMAN)
+    assert found.names == NAMES  # row by row, the sender first, then the tests
+    assert found.first_date == date(2020, 3, 1)  # of the tests: both files count
+    assert found.date_of(4) == date(2020, 3, 5)
+    expected = {"sender": [0, 1, 2], "receiver": [1, 0, 1], "day": [1, 1, 3]}
+    assert columns(found.contacts) == expected
+    assert columns(found.tests) == {"person": [3, 0], "day": [4, 0], "positive": [0, 1]}
+
+
+def test_parquet_with_dates_is_the_same(tmp_path, files):
+    table = pa.table(
+        {
+            "sender": ["Anna", "Ben", "Cem"],
+            "receiver": ["Ben", "Anna", "Ben"],
+            "day": [date(2020, 3, 2), date(2020, 3, 2), date(2020, 3, 4)],
+        }
+    )
+    pq.write_table(table, tmp_path / "contacts.parquet")
+    tests = {"tests": GERMAN.tests, "ignore_extra": True}
+    found = read_lists(tmp_path / "contacts.parquet", files / "tests.csv", Wording(**tests))
+    expected = read(files, GERMAN)
+    assert columns(found.contacts) == columns(expected.contacts)
+    assert (found.names, found.first_date) == (expected.names, expected.first_date)
+
+
+def test_plain_files_are_what_the_strict_reader_reads(tmp_path):
+    contacts = "day,kind,sender,receiver\n3,home,0,2\n0,work,2,1\n"
+    write(tmp_path, contacts, "person,day,positive\n1,2,true\n")
+    found = read(tmp_path)
+    assert (found.names, found.first_date, found.date_of(1)) == (None, None, None)
+    assert columns(found.contacts) == columns(tables.read_contacts(tmp_path / "contacts.csv"))
+    assert columns(found.tests) == columns(tables.read_tests(tmp_path / "tests.csv"))
+    write(tmp_path, "sender,receiver,day\n")
+    assert columns(read(tmp_path).contacts) == {"sender": [], "receiver": [], "day": []}
+    assert read_lists(tmp_path / "contacts.csv").tests.size == 0
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_the_strict_reader_recognises_separators(tmp_path, separator):
+    path = tmp_path / "contacts.csv"
+    path.write_text("sender,receiver,day\n0,1,2\n".replace(",", separator))
+    assert columns(tables.read_contacts(path)) == {"sender": [0], "receiver": [1], "day": [2]}
+
+
+def test_numbers_beside_dates_stay_numbers_and_can_be_taken_for_names(tmp_path):
+    write(
+        tmp_path,
+        "sender,receiver,day\n7,0012,2020-03-01\n",
+        "person,day,positive\n3,2020-03-01,1\n",
+    )
+    assert columns(read(tmp_path).contacts) == {"sender": [7], "receiver": [12], "day": [0]}
+    found = read(tmp_path, Wording(as_names=True))
+    assert found.names == ("7", "0012", "3")
+    assert columns(found.tests)["person"] == [2]
+
+
+@pytest.mark.parametrize("word", ["1", "true", "Yes", "POSITIVE"])
+@pytest.mark.parametrize("other", ["0", "False", "no", "negative"])
+def test_results_may_be_words(tmp_path, word, other):
+    write(
+        tmp_path, "sender,receiver,day\na,b,0\n", f"person,day,positive\na,0,{word}\nb,0,{other}\n"
+    )
+    assert columns(read(tmp_path).tests)["positive"] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("contacts", "tests", "message"),
+    [
+        ("a,b,0\na,1,0\n", "", "contacts.csv: row 1, column 'sender': 'a' is not a whole number"),
+        ("0,1,0\n", "0,0,1\nbob,0,1\n", "tests.csv: row 2, column 'person': 'bob' is not a whole"),
+        ("a,b,0\na,,0\n", "", "contacts.csv: row 2, column 'receiver': the value is missing"),
+        ("a,b,0\nb, b,0\n", "", "contacts.csv: row 2, column 'receiver': b meets themselves"),
+        ("a,b,1.5\n", "", "row 1, column 'day': '1.5' is neither a whole number nor a date like"),
+        ("a,b,01.03.2020\n", "", "column 'day': '01.03.2020' is neither a whole number nor a date"),
+        ("a,b,2020-03-01\na,b,3\n", "", "row 2, column 'day': '3' is not a date like 2020-03-01"),
+        ("a,b,2020-03-01\na,b,2020-02-30\n", "", "row 2, column 'day': '2020-02-30' is not a date"),
+        ("a,b,2020-03-01\n", "a,3,1\n", "tests.csv: row 1, column 'day': '3' is not a date"),
+        ("a,b,2020-03-01 08:00\n", "", "'2020-03-01 08:00' is neither a whole number nor a date"),
+        ("a,b,-1\n", "", "contacts.csv: row 1, column 'day': -1 is outside the window"),
+        ("a,b,0\n", "a,0,perhaps\n", "tests.csv: row 1, column 'positive': 'perhaps' is not a res"),
+        ("a,b,0\n", "a,0,2\n", "tests.csv: row 1, column 'positive': '2' is not a result (0/1, "),
+        ("a,b,0\n", "a,0,1\na,0,no\n", "column 'positive': a has two different results on day 0"),
+        ("a,b,1900-03-01\n", "a,2020-01-01,1\n", "the largest day is 43770"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, contacts, tests, message):
+    write(tmp_path, "sender,receiver,day\n" + contacts, "person,day,positive\n" + tests)
+    with pytest.raises(InputError, match=re.escape(message)):
+        infer(tmp_path)
+
+
+def infer(path):
+    found = read(path)
+    return dt.infer(found.contacts, found.tests)
+
+
+def test_messages_have_the_names_of_the_file(tmp_path):
+    write(tmp_path, "von,an,day\n0,1,0\n1,1,0\n")
+    wording = Wording(contacts={"sender": "von", "receiver": "an"})
+    found = read(tmp_path, wording)
+    with pytest.raises(InputError, match=r"contacts\.csv: row 2, column 'an': person 1 meets"):
+        dt.infer(found.contacts, found.tests)
+    write(tmp_path, "von,an,day\n0,1,0\n1,1.5,0\n")
+    with pytest.raises(InputError, match=r"row 2, column 'an': 1\.5 is not a whole number"):
+        read(tmp_path, wording)
+
+
+@pytest.mark.parametrize(
+    ("header", "wording", "message"),
+    [
+        (
+            "sender,receiver,day,x,y",
+            {},
+            "unknown columns 'x', 'y' (expected sender, receiver, day; ",
+        ),
+        ("sender,receiver,day,x", {}, "unknown column 'x' (expected sender"),
+        ("sender,receiver", {}, "column 'day' is missing (expected sender, receiver, day)"),
+        (
+            "sender,receiver,day",
+            {"day": "d"},
+            "column 'd' is missing (expected sender, receiver, d)",
+        ),
+        ("sender,receiver,day,d", {"day": "d"}, "unknown column 'day'"),
+        ("sender,receiver,day,day", {}, "column 'day' appears more than once"),
+        ("sender,receiver,day", {"receiver": "sender"}, "one column cannot stand for two"),
+    ],
+)
+def test_bad_headers_are_named(tmp_path, header, wording, message):
+    write(tmp_path, header + "\n")
+    with pytest.raises(InputError, match=re.escape(f"contacts.csv: {message}")):
+        read(tmp_path, Wording(contacts=wording, ignore_extra=False))
+
+
+@pytest.mark.parametrize("text", ["sender", "sender=", "wer=von", "sender=a,sender=b", "=a"])
+def test_columns_that_cannot_be_understood(text):
+    with pytest.raises(InputError, match="--columns"):
+        parse_columns(text, tables.CONTACT_COLUMNS, "--columns")
+
+
+def test_infer_shows_names_and_dates(files):
+    done = run("infer", "contacts.csv", "tests.csv", *OPTIONS, cwd=files)
+    assert done.returncode == 0, done.stderr
+    assert "on day 4 (2020-03-05; day 0 is 2020-03-01) of 4 people" in done.stdout
+    assert "Anna" in done.stdout
+    assert "day 0 is 2020-03-01, the earliest date of both files" in done.stderr
+    answer = json.loads(
+        run("infer", "contacts.csv", "tests.csv", *OPTIONS, "--json", cwd=files).stdout
+    )
+    assert {(row["person"], row["name"]) for row in answer["highest"]} == set(enumerate(NAMES))
+    assert (answer["first_date"], answer["last_date"]) == ("2020-03-01", "2020-03-05")
+    assert (answer["people"], answer["days"], answer["contacts"], answer["tests"]) == (4, 5, 3, 2)
+    assert sorted(path.name for path in files.iterdir()) == ["contacts.csv", "tests.csv"]
+
+
+def test_infer_writes_names_dates_and_the_map(files):
+    options = [*OPTIONS, "--out", "beliefs.csv", "--id-map", "ids.csv", "--people", "5"]
+    done = run("infer", "contacts.csv", "tests.csv", *options, cwd=files)
+    assert done.returncode == 0, done.stderr
+    table = pacsv.read_csv(files / "beliefs.csv")
+    assert table.column_names == ["person", "day", "name", "date", "S", "E", "I", "R"]
+    rows = table.to_pylist()
+    assert [row["name"] for row in rows[::5]] == [*NAMES, ""]  # a fifth whom no list mentions
+    assert {row["date"] for row in rows if row["day"] == 4} == {date(2020, 3, 5)}
+    found = read(files, GERMAN)
+    expected = dt.infer(found.contacts, found.tests, n_people=5)
+    np.testing.assert_allclose(table["I"].to_numpy(), expected[:, :, 2].reshape(-1), rtol=1e-4)
+    with (files / "ids.csv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["id", "name"],
+            *([str(i), n] for i, n in enumerate(NAMES)),
+        ]
+
+
+@pytest.mark.parametrize("taken", ["contacts.csv", "./tests.csv", "beliefs.csv"])
+def test_the_map_takes_no_other_file(files, taken):
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    options = [*OPTIONS, "--out", "beliefs.csv", "--id-map", taken]
+    done = run("infer", "contacts.csv", "tests.csv", *options, cwd=files)
+    assert done.returncode == 2
+    assert f"--id-map {taken.removeprefix('./')}: is another file of this command" in done.stderr
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_a_list_with_names_and_dates_is_replayed(tmp_path):
+    write(tmp_path, "sender;receiver;day\nAnna;Ben;2020-03-02\nBen;Cem;2020-03-03\n")
+    replay = ["run", "--simulator", "replay", "--set", "simulator.contacts=contacts.csv"]
+    replay += ["--method", "fn", "--days", "4", "--json", "-q"]
+    done = run(*replay, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    named = json.loads(done.stdout)
+    write(tmp_path, "sender,receiver,day\n0,1,0\n1,2,1\n")
+    plain = json.loads(run(*replay, cwd=tmp_path).stdout)
+    assert named["people"] == plain["people"] == 3
+    assert named["attack_rate"] == plain["attack_rate"]
