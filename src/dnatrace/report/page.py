@@ -18,6 +18,7 @@ from dnatrace.files import replacing
 from dnatrace.report import measures
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
 from dnatrace.report.reading import read_runs
+from dnatrace.runs import quantities
 from dnatrace.runs.parameters import Setting, described_settings
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 
@@ -148,8 +149,7 @@ def shown_spread(numbers: dict[str, Any] | None) -> str:
     """Return mean ± half interval."""
     if numbers is None:
         return "–"
-    half = numbers["half"]
-    return shown(numbers["mean"]) + ("" if half is None else f" ± {shown(half)}")
+    return quantities.shown_spread(numbers["mean"], numbers["half"])
 
 
 def _overview(groups: Sequence[Group]) -> dict[str, Any]:

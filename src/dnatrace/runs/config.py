@@ -156,6 +156,11 @@ class RunConfig(Settings):
                 placed[section] = catalogue.fitted(placed[section], default)
         return placed
 
+    @classmethod
+    def names_understood(cls) -> list[str]:
+        """Return the names that a wrong key may have meant: sections, keys and short names."""
+        return [*super().names_understood(), *SHORTCUTS]
+
     @property
     def n_people(self) -> int | None:
         """How many people there are; None when a simulator that knows is to tell."""
