@@ -22,8 +22,8 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("dnatrace ")
 ]
-# The only changes to what is printed: sizes, appended to commands that begin so. `reproduce`, which
-# has no option for it, gets the size TINY.
+# The only changes to what is printed: sizes, appended to commands that begin so. `reproduce` gets the
+# size TINY, too, for which it has no option; sweeps run in the process of the tests.
 SMALLER = {
     "run": "--people 300 --days 5",
     "audit": "--draws 20000",
@@ -33,6 +33,7 @@ SMALLER = {
     "train --network tally": "--rounds 1 --runs 1 --people 300 --days 16 --steps 5",
     "evaluate": "--resamplings 5",
     "sweep": "--workers 1",
+    "reproduce": "--method dpfn-s",
 }
 TINY = setting.Size(
     seeds=(1, 2),
