@@ -22,8 +22,8 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("dnatrace ")
 ]
-# The only changes to what is printed: sizes, appended to commands that begin so. `reproduce` gets the
-# size TINY, too, for which it has no option; sweeps run in the process of the tests.
+# The only changes to what is printed: sizes, appended to commands that begin so. `reproduce` gets
+# the size TINY, too, for which it has no option; sweeps run in the process of the tests.
 SMALLER = {
     "run": "--people 300 --days 5",
     "audit": "--draws 20000",
