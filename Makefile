@@ -3,7 +3,7 @@
 # make quick  a verdict within a minute: lint, types, and the tests that are neither slow nor need
 #             a browser or a cluster
 # make verify every script of verification/ at its smallest, which tests run, too
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 
@@ -11,6 +11,7 @@ BIN    := $(VENV)/bin
 
 run: $(VENV)/.base
 	$(BIN)/dnatrace run --out runs
+	@echo "To go on: . $(BIN)/activate && dnatrace --help"
 
 test: lint types unit
 
@@ -36,6 +37,8 @@ benchmark: $(VENV)/.dev
 	done
 
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "make: needs Python 3.11 or later, found: $(PYTHON); make PYTHON=/path/to/python" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: pyproject.toml | $(BIN)/python

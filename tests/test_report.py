@@ -135,9 +135,12 @@ def test_labels_are_unique(report_store):
 def test_numbers_are_rounded_once():
     """72.35 is between 72.3 and 72.4: to four digits first and then to three is another number."""
     assert [rounded(v) for v in (72.351, 0.12345, 999.7, 1234.5, -0.5, 3.0, 0.0)] == [
-        72.4, 0.123, 1000, 1234, -0.5, 3, 0,
+        72.4, 0.123, 1000, 1235, -0.5, 3, 0,
     ]  # fmt: skip
     assert [rounded(v) for v in (None, np.nan, np.inf)] == [None] * 3
+    for share in (0.7235, 0.0145, 0.1005):  # ties: the binary numbers below and above them
+        assert rounded(100 * share) == rounded(10 * rounded(1000 * share) / 100)
+    assert rounded(1e300) == 10**300
     assert [shown(v) for v in (72.351, 1234567.8, 999.7, 1e-5, None)] == [
         "72.4", "1,234,568", "1,000", "1e-05", "–",
     ]  # fmt: skip

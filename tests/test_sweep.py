@@ -147,6 +147,7 @@ def test_a_wrong_file_is_named(tmp_path):
 def test_two_workers_give_what_one_gives_and_nothing_is_done_twice(grid, undisturbed, tmp_path):
     code, report, _ = call(grid, tmp_path, "--workers", "2")
     assert code == 0
+    assert sum(row["runs"] for row in report.pop("results")) == N_RUNS
     assert report == {
         "complete": N_RUNS,
         "failed": [],

@@ -5,6 +5,7 @@ and the report's table of parameters are generated from them.
 """
 
 import difflib
+from datetime import date, time
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
@@ -49,6 +50,11 @@ class Settings(BaseModel):
         """Return the names of the fields by the names they have in files."""
         return {field.alias or name: name for name, field in cls.model_fields.items()}
 
+    @classmethod
+    def names_understood(cls) -> list[str]:
+        """Return the names that a wrong key may have meant."""
+        return list(cls.names_in_files())
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values under the names they have in files."""
         # As any: the settings of a method that is in no catalogue are values like others.
@@ -86,12 +92,14 @@ def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
     if isinstance(inner, _SettingError):
         return inner.within(_without_tag(path))
     if first["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(path[-1], model.names_in_files(), n=1)
+        close = difflib.get_close_matches(path[-1], model.names_understood(), n=1)
         return _SettingError(path, "unknown", close[0] if close else None)
     message = first["msg"].removeprefix("Value error, ")
     if isinstance(inner, ValueError):
         return _SettingError(path, message)
-    return _SettingError(path, f"{message[0].lower()}{message[1:]}, not {first['input']!r}")
+    given = first["input"]
+    written = f"the date {given}" if isinstance(given, date | time) else repr(given)
+    return _SettingError(path, f"{message[0].lower()}{message[1:]}, not {written}")
 
 
 def _without_tag(path: tuple[str, ...]) -> tuple[str, ...]:

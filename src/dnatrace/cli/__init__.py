@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from dnatrace._version import __version__
+from dnatrace.cli._flags import Command, Group
 from dnatrace.errors import InputError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -22,27 +23,27 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 app = typer.Typer(
     name="dnatrace",
     help="Contact tracing with privacy guarantees: simulate, infer, release, audit.",
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 # Each is a module here: of one command with its name, or of a group of them.
 for name in (
     *("run", "infer", "privacy", "audit", "attack", "dataset", "train", "evaluate", "certify"),
-    *("export", "sweep", "reproduce", "report", "config", "doctor"),
+    *("export", "sweep", "reproduce", "report", "list", "config", "doctor"),
 ):
     module = import_module(f"dnatrace.cli.{name}")
     if hasattr(module, "app"):
         app.add_typer(module.app, name=name)
     else:
-        app.command()(getattr(module, name))
+        app.command(name, cls=Command)(getattr(module, name))
 
 
 def main() -> None:
     """Run the command line; exit 0 when it worked, 1 when it failed, 2 when the input is wrong."""
     _make_legible()
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="dnatrace")
         sys.stdout.flush()
     except InputError as error:
         _fail(str(error), 2)
@@ -88,7 +89,8 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"dnatrace: {' '.join(message.split())}", file=sys.stderr)
+    if message:  # none when help was printed because nothing was asked
+        print(f"dnatrace: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)
 
 

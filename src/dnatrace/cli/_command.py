@@ -24,6 +24,8 @@ Threads = Annotated[
     int | None, Option("--threads", min=1, help="Threads to use; all cores by default.")
 ]
 
+_SHORT = 20  # characters: a number with its interval stays on one line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -129,7 +131,7 @@ def _give(answer: Answer, as_json: bool) -> None:
 
 
 def _show(parts: "Sequence[str | Table | Callable[[], None]]") -> None:
-    from rich.console import Console
+    from dnatrace.runs.console import print_table
 
     for part in parts:
         if isinstance(part, str):
@@ -137,7 +139,7 @@ def _show(parts: "Sequence[str | Table | Callable[[], None]]") -> None:
         elif callable(part):
             part()
         else:
-            Console().print(part)
+            print_table(part)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> "Table":
@@ -147,11 +149,15 @@ def table(rows: Sequence[dict[str, Any]]) -> "Table":
 
     made = Table()
     for column in rows[0] if rows else ():
-        made.add_column(column, justify="right")
+        longest = max(len(_text(row[column])) for row in rows)
+        made.add_column(column, justify="right", min_width=longest if longest <= _SHORT else None)
     for row in rows:
-        texts = (f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values())
-        made.add_row(*map(escape, texts))
+        made.add_row(*(escape(_text(value)) for value in row.values()))
     return made
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 @contextmanager

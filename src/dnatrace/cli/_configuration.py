@@ -12,6 +12,7 @@ from dnatrace.errors import InputError
 
 Setting = Annotated[list[str] | None, Option("--set", help="section.key=value; may be repeated.")]
 Gamma = Annotated[float | None, Option(help="Messages are clipped to [0, γ].")]
+Yes = Annotated[bool, Option("--yes", help="Start although it needs more memory than there is.")]
 
 _PRESET = Option(
     help="Configuration to start from.", show_default="standard; paper to examine as_published"

@@ -48,4 +48,5 @@ def attack(
         "days": days,
         "draws": result.draws,
     }
-    return Answer(values=values, shown=[result.words])
+    wrote = [] if out is None else [f"Wrote {out}"]
+    return Answer(values=values | {"file": out and str(out)}, shown=[result.words, *wrote])

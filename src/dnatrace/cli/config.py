@@ -5,11 +5,12 @@ import json
 from typer import Typer
 
 from dnatrace.cli._command import Answer, command
+from dnatrace.cli._flags import Command, Group
 
-app = Typer(help="What a configuration may say.")
+app = Typer(cls=Group, no_args_is_help=True, help="What a configuration may say.")
 
 
-@app.command()
+@app.command(cls=Command)
 @command()
 def schema() -> Answer:
     """Print the JSON Schema of the configuration, for editors and other checkers of TOML files.
@@ -22,7 +23,7 @@ def schema() -> Answer:
     return Answer(values=values, shown=[json.dumps(values, indent=2)], indent=2)
 
 
-@app.command()
+@app.command(cls=Command)
 @command()
 def parameters() -> Answer:
     """Print every key with its default, meaning and source, as a page of Markdown.

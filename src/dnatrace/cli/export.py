@@ -22,6 +22,8 @@ def export(
 
     Example: dnatrace export dna dna.onnx
     """
+    if out.suffix != ".onnx":
+        raise InputError(f"{out}: the name must end in .onnx")
     from dnatrace.networks.decoder import is_decoder
     from dnatrace.networks.runtime import load_model
 

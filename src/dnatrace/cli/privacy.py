@@ -7,17 +7,22 @@ from typer import Argument, Option, Typer
 
 from dnatrace.cli._command import Answer, command, table
 from dnatrace.cli._configuration import RELEASE, configured
+from dnatrace.cli._flags import Command, Group
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
 
-app = Typer(help="Noise for a target; the guarantee in words; what was spent.")
+app = Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="Noise for a target; the guarantee in words; what was spent.",
+)
 
 _SMALL = ("people=500", "days=40", "initially_infected=20")  # of a run for its statement
 _GUESSES = "right guesses in 100, at most"  # a coin: 50
 
 
-@app.command()
+@app.command(cls=Command)
 @command()
 def calibrate(
     epsilon: Annotated[float, Option(help="Target.")] = 1.0,
@@ -39,7 +44,7 @@ def calibrate(
     return Answer(values={"sigma": sigma} | target, shown=[text])
 
 
-@app.command()
+@app.command(cls=Command)
 @command(kernels=True)
 @configured(*RELEASE, "score", "noise", published="paper", usual=_SMALL, stored="run")
 def statement(
@@ -73,7 +78,7 @@ def statement(
     return Answer(values={"statement": text}, shown=[text])
 
 
-@app.command()
+@app.command(cls=Command)
 @command()
 def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     """Print what a stored run released and spent.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from dnatrace.cli._command import Answer, command
-from dnatrace.cli._configuration import RUN, configured
+from dnatrace.cli._configuration import RUN, Yes, configured
+from dnatrace.errors import InputError
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 def run(
     config: "RunConfig",
     out: Annotated[Path | None, Option(help="Directory to store the run in.")] = None,
+    label: Annotated[str | None, Option(help="Name of the stored run, for `list`.")] = None,
+    yes: Yes = False,
 ) -> Answer:
     """Run an epidemic with contact tracing, once, from the first infections to the last day.
 
@@ -26,15 +29,20 @@ def run(
     Example: dnatrace run --method fn --people 10000 --seed 1 --set tests.capacity=0.04 --out runs
     """
     from dnatrace.report import write_report
-    from dnatrace.runs import presentation, store
+    from dnatrace.runs import needs, presentation, store
     from dnatrace.runs import run as runs
     from dnatrace.runs.progress import tracker
 
     if out is not None:
         store.check_store(out)
+    if label is not None:
+        store.check_label(label)
+        if out is None:
+            raise InputError("--label names a stored run: give --out, too")
+    needs.check([config], yes=yes)
     result = runs.run(config, track=tracker("days"))
     places = []
     if out is not None:
-        stored = store.write_run(result, out)
+        stored = store.write_run(result, out, label=label)
         places = [f"Stored in {stored}, report in {write_report(stored).path}"]
     return Answer(values=result.as_json(), shown=[lambda: presentation.show_run(result), *places])

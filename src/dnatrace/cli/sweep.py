@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Exit, Option
 
-from dnatrace.cli._command import Answer, command
+from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli._configuration import Yes
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Workers = Annotated[
     int | None, Option(min=1, help="Processes; one per core by default, cores shared out.")
@@ -51,6 +55,7 @@ def sweep(
     ] = Path("runs"),
     workers: Workers = None,
     cluster: Cluster = None,
+    yes: Yes = False,
 ) -> Answer:
     """Run a grid of settings times seeds, and keep every run in a store.
 
@@ -63,10 +68,16 @@ def sweep(
     as method.name = ["fn", "dpfn-s"] and privacy.epsilon = [0.1, 1.0].
     """
     start(cluster)
+    from dnatrace.runs import needs
     from dnatrace.runs.progress import tracker
+    from dnatrace.sweeps import study
     from dnatrace.sweeps import sweep as sweeps
+    from dnatrace.sweeps.processes import usable_cores
 
     configs = sweeps.read_sweep(config)
+    if cluster is None:  # nobody knows here what its machines have
+        missing = sweeps.missing_runs(configs, store)
+        needs.check(missing, at_once=workers or usable_cores(), yes=yes)
     with told_in_one_line():
         report = sweeps.sweep(
             configs, store, workers=workers, cluster=cluster, track=tracker("runs")
@@ -76,4 +87,26 @@ def sweep(
         f"{len(report.failed)} failed. Stored in {report.store}"
     )
     failures = [f"  {f.config.digest} (seed {f.config.seed}): {f.error}" for f in report.failed]
-    return Answer(values=report.as_json(), shown=[counts, *failures], failed=bool(report.failed))
+    results = study.stored_study(configs, store).rows(("setting",))
+    return Answer(
+        values=report.as_json() | {"results": results},
+        shown=[counts, *failures, *_shown(results, store)],
+        failed=bool(report.failed),
+    )
+
+
+def _shown(results: "list[dict[str, Any]]", store: Path) -> "list[str | Table]":
+    """Return the peaks of a sweep, and where the rest of its results can be read."""
+    from dnatrace.runs.quantities import SUMMARY, shown_spread
+
+    name = SUMMARY["peak_infected"].name
+    rows = [
+        {
+            "setting": row["setting"],
+            "runs": row["runs"],
+            name: shown_spread(row["mean"], row["half_width"]),
+        }
+        for row in results
+    ]
+    note = "Mean ± half of the 90 % interval. All results on one page: dnatrace report"
+    return [table(rows), f"{note} {store}"] if rows else []

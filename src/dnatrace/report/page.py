@@ -18,6 +18,7 @@ from dnatrace.files import keep_inputs, replacing
 from dnatrace.report import measures
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
 from dnatrace.report.reading import read_runs
+from dnatrace.runs import quantities
 from dnatrace.runs.parameters import Setting, described_settings
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.simulators.catalogue import SIMULATORS
@@ -167,8 +168,7 @@ def shown_spread(numbers: Mapping[str, Any] | None) -> str:
     """Return mean ± half interval."""
     if numbers is None:
         return "–"
-    half = numbers["half"]
-    return shown(numbers["mean"]) + ("" if half is None else f" ± {shown(half)}")
+    return quantities.shown_spread(numbers["mean"], numbers["half"])
 
 
 def shown_difference(numbers: Mapping[str, Any] | None) -> str:

@@ -39,6 +39,7 @@ class StoredRun:
         ledger: what was released and spent.
         statement: the guarantee in words.
         provenance: version, commit, digest, seed, libraries.
+        label: that a person gave it; empty for none.
     """
 
     settings: dict[str, Any]
@@ -49,6 +50,7 @@ class StoredRun:
     ledger: dict[str, Any]
     statement: str
     provenance: dict[str, Any]
+    label: str
 
 
 def read_runs(directory: Path) -> list[StoredRun]:
@@ -94,6 +96,7 @@ def read_run(path: Path) -> StoredRun:
         ledger=_check_ledger(path / "ledger.json", store.read_ledger(path)),
         statement=store.read_text(path, "statement.txt"),
         provenance=store.read_json(path, "provenance.json"),
+        label=store.read_label(path),
     )
 
 

@@ -168,6 +168,11 @@ class RunConfig(Settings):
         if asked and first is not None and n_people is not None and first > n_people:
             raise InputError(f"initially_infected: {first:,} are more than all {n_people:,} people")
 
+    @classmethod
+    def names_understood(cls) -> list[str]:
+        """Return the names that a wrong key may have meant: sections, keys and short names."""
+        return [*super().names_understood(), *SHORTCUTS]
+
     @property
     def n_people(self) -> int | None:
         """How many people there are; None when a simulator that knows is to tell."""

@@ -6,6 +6,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from dnatrace.runs.console import print_table
 from dnatrace.runs.quantities import SUMMARY, Quantity, shown
 from dnatrace.runs.run import RunResult
 
@@ -24,8 +25,8 @@ def show_run(result: RunResult) -> None:
     table.add_column(justify="right")
     for key, quantity in SUMMARY.items():
         table.add_row(quantity.label, _written(quantity, s[key], s["people"]))
+    print_table(table)
     console = Console()
-    console.print(table)
     console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
     if not s["peak_reached"]:
         console.print("Infections still rise on the last day: the peak is yet to come.")

@@ -5,9 +5,11 @@ The terminal, the page and the figures all take names, units and rounding from h
 
 import math
 from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 PER_THOUSAND, PERCENT = "‰ of people", "%"
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_HALF_UP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +43,16 @@ class Quantity:
 
 
 def rounded(value: float | None) -> float | None:
-    """Return three significant digits, whole from 1,000 on; None for a number that is not there."""
+    """Return three significant digits, whole from 1,000 on; None for a number that is not there.
+
+    Halves are rounded away from zero, so that a share reads the same in % and in ‰.
+    """
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}")
+    decimal = Decimal(f"{value:.12g}")  # 72.35 in any unit, however near binary numbers come to it
+    if abs(decimal) >= 1000:
+        return int(decimal.to_integral_value(ROUND_HALF_UP))
+    short = float(_THREE_DIGITS.create_decimal(decimal))
     return int(short) if short.is_integer() else short
 
 
@@ -54,6 +62,11 @@ def shown(value: float | None) -> str:
     if short is None:
         return "–"
     return f"{short:,}" if abs(short) >= 1000 else f"{short:g}"
+
+
+def shown_spread(mean: float | None, half: float | None) -> str:
+    """Return a mean ± half of its interval; the mean alone where there is no interval."""
+    return shown(mean) if half is None else f"{shown(mean)} ± {shown(half)}"
 
 
 def _share(key: str, label: str) -> Quantity:
@@ -105,7 +118,7 @@ DAILY = (
     _daily("infected", "Infected (I)"),
     _daily("exposed_or_infected", "Exposed or infected (E + I)", "exposed", "infected"),
     _daily("new_infections", "New infections per day"),
-    _daily("ever_infected", "Ever infected"),
+    replace(_daily("ever_infected", "Ever infected"), unit=PERCENT, scale=100.0),
     _daily("hospitalised", "In hospital"),
     _daily("isolated", "In isolation"),
     _daily("isolated_exposed_or_infected", "In isolation and in E or I"),

@@ -2,8 +2,8 @@
 
 A run is written under a temporary name and renamed when every file is on disk, so that a directory
 with the name of a digest is always whole, also after a crash or a power failure, and whoever else
-writes into the store at the same time. Everything in it but `timing.json` is the same for every run
-of one configuration and code.
+writes into the store at the same time. Everything in it but `timing.json` and `label.txt`, the name
+that a person gave it, is the same for every run of one configuration and code.
 """
 
 import errno
@@ -30,10 +30,11 @@ from dnatrace.errors import InputError
 from dnatrace.runs import guarantees
 from dnatrace.runs.run import RunResult
 
-NOT_REPRODUCIBLE = frozenset({"timing.json"})
+NOT_REPRODUCIBLE = frozenset({"timing.json", "label.txt"})
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 # .<digest>.<machine>-<process>-<random>.partial (being written) or .old (being replaced)
 _UNFINISHED = re.compile(r"\.(.+)\.([0-9a-f]{12})-(\d+)-[0-9a-f]+\.(partial|old)")
+_LONGEST_LABEL = 100  # characters
 _ABANDONED_SECONDS = 24 * 3600.0  # of another machine's writer; writing a run takes seconds
 
 
@@ -46,9 +47,10 @@ def check_store(store: Path) -> None:
         raise InputError(f"{store}: cannot be written: no permission in {nearest}")
 
 
-def write_run(result: RunResult, store: Path) -> Path:
+def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Path:
     """Write a run with its figure and return its directory; an earlier one is replaced.
 
+    A label names it for people and changes nothing else; without one that of the earlier run stays.
     What writers that died left in the store is cleared first.
 
     Raises:
@@ -56,8 +58,25 @@ def write_run(result: RunResult, store: Path) -> Path:
     """
     files = render(result) | _render_figure(result)
     clear_leftovers(store)
-    write_files(files, store, result.config.digest, replace=True)
-    return store / result.config.digest
+    final = store / result.config.digest
+    kept = check_label(label) if label is not None else read_label(final)
+    if kept:
+        files["label.txt"] = f"{kept}\n".encode()
+    write_files(files, store, final.name, replace=True)
+    return final
+
+
+def check_label(label: str) -> str:
+    """Return a label as it is kept, empty for none; raise unless it is one short line."""
+    stripped = label.strip()
+    if len(stripped) > _LONGEST_LABEL or not stripped.isprintable():
+        raise InputError(f"label: give one line of at most {_LONGEST_LABEL} characters")
+    return stripped
+
+
+def read_label(run: Path) -> str:
+    """Return the label of a stored run; empty when it has none."""
+    return read_text(run, "label.txt") if (run / "label.txt").is_file() else ""
 
 
 def render(result: RunResult) -> dict[str, bytes]:

@@ -278,6 +278,24 @@ def run_study(
     return study
 
 
+def stored_study(configs: Sequence[RunConfig], store: Path) -> Study[str]:
+    """Return what a store has of a sweep, labelled by what differs.
+
+    Settings of which a run is missing are left out: a mean over other seeds is another mean.
+    """
+    together: dict[str, list[RunConfig]] = {}
+    for config in configs:
+        key = json.dumps(config.effective() | {"seed": None}, sort_keys=True)
+        together.setdefault(key, []).append(config)
+    labelled = _labelled([runs[0] for runs in together.values()])
+    study: Study[str] = Study(seeds=tuple(dict.fromkeys(c.seed for c in configs)), summaries={})
+    for label, runs in zip(labelled, together.values(), strict=True):
+        paths = [store / config.digest for config in runs]
+        if all(map(stores.is_complete, paths)):
+            study.summaries[label] = [stores.read_json(path, "summary.json") for path in paths]
+    return study
+
+
 @contextmanager
 def kept_in(store: Path | None) -> Iterator[Path]:
     """Yield a store; one that vanishes when none is given."""

@@ -209,6 +209,11 @@ def sweep(
     return report
 
 
+def missing_runs(configs: Sequence[RunConfig], store: Path) -> list[RunConfig]:
+    """Return the configurations whose runs a store does not have."""
+    return [config for config in configs if not stores.is_complete(store / config.digest)]
+
+
 def _made_by_other_code(run: Path, config: RunConfig) -> bool:
     now = provenance(config)
     try:

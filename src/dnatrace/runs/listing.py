@@ -1,0 +1,72 @@
+"""The runs of a store, one row each."""
+
+from pathlib import Path
+from typing import Any
+
+from dnatrace.errors import InputError
+from dnatrace.runs import store as stores
+from dnatrace.runs.quantities import PER_THOUSAND, SUMMARY, shown
+
+_PLACES = ("people", "days", "seed")
+
+
+def list_runs(store: Path) -> list[dict[str, Any]]:
+    """Return what tells the runs of a store apart and what came of them, in order of their names.
+
+    Shares are fractions of the population; a number that is absent or unbounded is None.
+
+    Raises:
+        InputError: there is no store, or a run is damaged.
+    """
+    rows = [_row(run) for run in stores.stored_runs(store)]
+    if not rows:
+        raise InputError(f"{store}: holds no stored run; `dnatrace run --out` makes them")
+    return rows
+
+
+def _row(run: Path) -> dict[str, Any]:
+    summary = stores.read_json(run, "summary.json")
+    found = summary.get("privacy")
+    privacy: dict[str, Any] = found if isinstance(found, dict) else {}
+    burden = SUMMARY["isolation_person_days"]
+    days, people = (_number(summary.get(key)) for key in (burden.key, "people"))
+    return {
+        "digest": run.name,
+        "label": stores.read_label(run),
+        "method": summary.get("method"),
+        "variant": privacy.get("release"),
+        "epsilon": privacy.get("epsilon") if privacy.get("noise") is not None else None,
+        "unit": privacy.get("unit") if privacy.get("noise") is not None else None,
+        **{key: summary.get(key) for key in _PLACES},
+        "peak_infected": _number(summary.get("peak_infected")),
+        "attack_rate": _number(summary.get("attack_rate")),
+        "isolation_days_per_person": burden.in_unit(days, people)
+        if people and days is not None
+        else None,
+        "version": summary.get("version"),
+    }
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) else None
+
+
+def for_people(row: dict[str, Any]) -> dict[str, str]:
+    """Return a row as people read it: short names, units, rounded as everywhere."""
+    peak, rate = (SUMMARY[key] for key in ("peak_infected", "attack_rate"))
+    texts = {key: "–" if row[key] in (None, "") else str(row[key]) for key in row}
+    return {
+        **{key: texts[key] for key in ("digest", "label", "method", "variant")},
+        "ε": shown(row["epsilon"]),
+        "per": texts["unit"],
+        **{key: texts[key] for key in _PLACES},
+        f"peak, {PER_THOUSAND}": _in_unit(peak, row),
+        f"ever infected, {rate.unit}": _in_unit(rate, row),
+        "isolation, days per person": shown(row["isolation_days_per_person"]),
+        "version": texts["version"],
+    }
+
+
+def _in_unit(quantity: Any, row: dict[str, Any]) -> str:
+    stored = row[quantity.key]
+    return shown(None if stored is None else quantity.in_unit(stored, 1))

@@ -1,0 +1,241 @@
+"""What new users stumbled over: tables, names, help, labels, lists, and runs too large to start."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+import dnatrace as dt
+from dnatrace.errors import InputError
+from dnatrace.runs import console, needs
+from dnatrace.runs.quantities import DAILY, SUMMARY
+from dnatrace.sweeps import sweep as sweeps
+
+from .command_line import run, run_process
+from .forked_sweeps import in_process
+
+TINY = ("--preset", "quick", "--people", "200", "--days", "4", "-q")
+
+
+# --- tables ---
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_table_is_whole_at_any_width(monkeypatch, capsys, columns, terminal):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(Console, "is_terminal", terminal)
+    table = Table()
+    cells = ["models/of/a/long/name/" * 3 + "dna.safetensors", "0.999998989", "1,234,567"] * 3
+    for _ in cells:
+        table.add_column("a number", justify="right")
+    table.add_row(*cells)
+    console.print_table(table)
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert all(cell in shown for cell in cells)
+
+
+def test_tables_of_commands_are_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = run("certify", "dna").stdout
+    assert "…" not in shown
+    assert "message.0.weight" in shown
+
+
+# --- names, dates, bare commands, help ---
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("methd", "method"), ("epsilo", "epsilon"), ("simulater", "simulator"), ("gama", "gamma")],
+)
+def test_a_wrong_key_is_told_the_right_one(tmp_path, key, meant):
+    message = f"unknown key '{key}'; did you mean '{meant}'?"
+    with pytest.raises(InputError) as raised:
+        dt.RunConfig(**{key: "fn"})
+    assert str(raised.value) == message
+    (tmp_path / "run.toml").write_text(f"{key} = 'fn'\n")
+    for arguments in (["--set", f"{key}=fn"], ["--config", tmp_path / "run.toml"]):
+        done = run("run", *arguments)
+        assert (done.returncode, done.stderr) == (2, f"dnatrace: {message}\n")
+
+
+@pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00", "10:00:00"])
+@pytest.mark.parametrize("key", ["people", "method.decoder", "seir", "privacy.epsilon"])
+def test_a_date_as_a_value_is_one_plain_line(key, date):
+    done = run("run", "--set", f"{key}={date}")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"dnatrace: {key}: ")
+    assert f"not the date {date.replace('T', ' ')}" in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["privacy"], ["config"]])
+def test_a_bare_command_prints_help(words):
+    done = run(*words)
+    assert done.returncode in (0, 2)
+    assert f"Usage: {' '.join(['dnatrace', *words])}" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["privacy"], ["privacy", "ledger"], ["reproduce"]])
+def test_flags_take_no_value_in_help(words):
+    done = run(*words, "--help")
+    assert "--help" in done.stdout
+    assert "bool" not in done.stdout.lower()
+
+
+def test_the_shell_completes_commands():
+    code = "from dnatrace.cli import main; main()"
+    words = {"COMP_WORDS": "dnatrace rep", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | words | {"_DNATRACE_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["reproduce", "report"]
+
+
+# --- files ---
+
+
+def test_export_refuses_another_ending(tmp_path):
+    done = run("export", "dna", "x.txt", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "dnatrace: x.txt: the name must end in .onnx\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_attack_says_what_it_wrote(tmp_path):
+    command = ("attack", "--method", "dpfn-s", "--draws", "1000", "--out", "a.svg", "-q")
+    assert run(*command, cwd=tmp_path).stdout.splitlines()[-1] == "Wrote a.svg"
+    assert json.loads(run(*command, "--json", cwd=tmp_path).stdout)["file"] == "a.svg"
+
+
+# --- units ---
+
+
+def test_a_quantity_has_one_unit():
+    units = {quantity.label: quantity.unit for quantity in SUMMARY.values()}
+    for quantity in DAILY:
+        assert units.get(quantity.label, quantity.unit) == quantity.unit, quantity.label
+
+
+# --- labels and lists ---
+
+
+def test_a_label_is_kept_listed_and_reported(tmp_path):
+    def rows(*arguments):
+        assert run("run", *TINY, "--out", tmp_path / "s", *arguments).returncode == 0
+        return json.loads(run("list", tmp_path / "s", "--json").stdout)["runs"]
+
+    (first,) = rows("--label", " a first & <last> try ")
+    assert first["label"] == "a first & <last> try"
+    assert rows() == [first]  # written again without a label
+    (renamed,) = rows("--label", "another")
+    assert renamed == first | {"label": "another"}  # neither digest nor results change
+    page = (tmp_path / "s" / first["digest"] / "report.html").read_text("utf-8")
+    assert "<td>another</td>" in page
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--label", "two\nlines", "--out", "s"], ["--label", "x"], ["--label", "x" * 101]]
+)
+def test_a_label_that_cannot_be_kept_is_refused(tmp_path, arguments):
+    done = run("run", *TINY, *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "label" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_list_of_a_store(tmp_path):
+    for method in ("fn", "tally"):
+        result = run("run", *TINY, "--method", method, "--out", tmp_path, "--json")
+    summary = json.loads(result.stdout)
+    text = run("list", tmp_path, "--csv").stdout
+    rows = {row["method"]: row for row in csv.DictReader(io.StringIO(text))}
+    assert set(rows) == {"fn", "tally"}
+    row = rows["tally"]
+    assert row["digest"] == summary["config_digest"]
+    assert (row["variant"], row["epsilon"], row["unit"]) == ("gaussian", "1.0", "release")
+    assert float(row["peak_infected"]) == summary["peak_infected"]
+    assert float(row["isolation_days_per_person"]) == summary["isolation_person_days"] / 200
+    assert rows["fn"]["epsilon"] == ""
+    shown = run("list", tmp_path).stdout
+    assert all(r["digest"] in shown for r in rows.values())
+    assert "peak, ‰ of people" in shown
+
+
+def test_a_list_of_nothing(tmp_path):
+    for directory, words in ((tmp_path, "holds no stored run"), (tmp_path / "x", "no such dir")):
+        done = run("list", directory)
+        assert done.returncode == 2
+        assert words in done.stderr
+
+
+# --- sweeps ---
+
+
+def test_a_sweep_ends_with_its_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(
+        'preset = "quick"\npeople = 200\ndays = 4\nseeds = [1, 2]\n[grid]\n'
+        'method.name = ["fn", "tally"]\nprivacy.epsilon = [0.5, 1.0]\n'
+    )
+    shown = run("sweep", "s.toml", cwd=tmp_path).stdout
+    assert shown.rstrip().endswith("dnatrace report runs")
+    values = json.loads(run("sweep", "s.toml", "--json", cwd=tmp_path).stdout)
+    rows = values["results"]
+    assert [row["runs"] for row in rows] == [2, 2, 2]  # fn has no ε
+    assert all(row["setting"] in shown for row in rows)
+    stored = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    peaks = [1000 * row["peak_infected"] for row in stored if row["method"] == "fn"]
+    (fn,) = (row for row in rows if row["setting"].startswith("fn"))
+    assert fn["mean"] == pytest.approx(sum(peaks) / 2)
+
+
+# --- what does not fit ---
+
+
+def test_a_run_that_does_not_fit_says_what_it_needs(tmp_path):
+    done = run_process("run", "--people", "1000000000", "--out", "runs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("dnatrace: 1,000,000,000 people need about 2,1")
+    assert "--yes" in done.stderr
+    (tmp_path / "s.toml").write_text("people = 1_000_000_000\nseeds = [1, 2]\n")
+    done = run("sweep", "s.toml", "--workers", "2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "need about 4,2" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
+
+
+def test_yes_starts_all_the_same(monkeypatch):
+    monkeypatch.setattr(needs, "free_memory", lambda: 1.0)
+    assert run("run", *TINY).returncode == 2
+    assert run("run", *TINY, "--yes").returncode == 0
+
+
+def test_a_long_run_says_so_and_a_small_one_does_not(caplog):
+    caplog.set_level("INFO")
+    needs.check([dt.RunConfig(people=1000, days=10)])
+    assert caplog.messages == []
+    needs.check([dt.RunConfig(people=1_000_000, days=1000)], yes=True)
+    assert caplog.messages == ["needs about 2.6 GB of memory and 67 minutes"]
+
+
+def test_the_estimate_grows_with_people_window_and_days():
+    small = needs.estimate(dt.RunConfig(people=100_000))
+    assert 0.4e9 < small.memory_bytes < 1.5e9  # measured: 0.73 GB
+    longer = needs.estimate(dt.RunConfig(people=100_000, days=200, seir={"window": 28}))
+    assert longer.seconds == 2 * small.seconds
+    assert longer.memory_bytes > small.memory_bytes
