@@ -24,7 +24,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.runs.store import write_run
-from dnatrace.sweeps.study import Spread
+from dnatrace.sweeps.spread import Spread
 from tests import command_line
 from tests.command_line import run as run_command
 from tests.report_store import DAYS, HOSTILE, SEEDS, SETTINGS, config_of, copy_run, poison

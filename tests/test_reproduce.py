@@ -21,7 +21,8 @@ from dnatrace.paper.verdicts import Verdict, judge_bound, judge_number, judge_or
 from dnatrace.runs.config import load_config
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
-from dnatrace.sweeps.study import Spread, run_study
+from dnatrace.sweeps.spread import Spread
+from dnatrace.sweeps.study import run_study
 from dnatrace.training import auc_table
 from tests.forked_sweeps import in_process
 

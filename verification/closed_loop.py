@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import track
 from dnatrace.sweeps.results import study_files, write_all
-from dnatrace.sweeps.study import CONFIDENCE, Label, Study, run_study
+from dnatrace.sweeps.spread import CONFIDENCE
+from dnatrace.sweeps.study import Label, Study, run_study
 
 PEAK = "peak_infected"
 VALIDATION = (501, 502, 503)  # seeds on which settings are chosen, and nothing else is done

@@ -15,8 +15,9 @@ def dataset(
     out: Annotated[Path, Option(help="New directory for the dataset.")] = Path("data"),
     people: Annotated[int | None, Option(help="Size of the population (100000).")] = None,
     days: Annotated[int | None, Option(help="Length of every run (100).")] = None,
-    policy: Annotated[
-        str | None, Option(help="Method that chooses tests in the runs (dpfn-s).")
+    method: Annotated[
+        str | None,
+        Option("--method", "--policy", help="Method whose scores choose tests (dpfn-s)."),
     ] = None,
     train_seeds: Annotated[str, Option(help="Runs to train on, such as 1,5-8.")] = "7001",
     validation_seeds: Annotated[str, Option(help="Runs to watch training on.")] = "7002",
@@ -27,7 +28,7 @@ def dataset(
     """Run epidemics and keep what a network learns from: one sample per person and day.
 
     All person-days in state I and as many others, drawn uniformly; messages as histograms. At first
-    0.5 % of the people are infected, so that a policy that works leaves enough to learn from.
+    0.5 % of the people are infected, so that a method that works leaves enough to learn from.
 
     Example: dnatrace dataset --out data --people 20000 --days 60
     """
@@ -39,7 +40,7 @@ def dataset(
     plan = training_data.plan_dataset(
         people=people,
         days=days,
-        method=policy,
+        method=method,
         seeds={split: training_data.parse_seeds(text) for split, text in seeds.items()},
         settings=setting or (),
     )
@@ -55,7 +56,7 @@ def dataset(
         }
         for name, split in info.splits.items()
     ]
-    title = f"Policy {info.origin['policy']}, dataset {info.digest}"
+    title = f"Method {info.origin['policy']}, dataset {info.digest}"
     return Answer(
         values=info.as_dict() | {"out": str(out)}, shown=[title, table(rows), f"Stored in {out}"]
     )

@@ -21,7 +21,8 @@ from dnatrace.sweeps.results import (
     page_head,
     write_all,
 )
-from dnatrace.sweeps.study import CONFIDENCE, PER_MILLE
+from dnatrace.sweeps.spread import CONFIDENCE
+from dnatrace.sweeps.study import PER_MILLE
 
 SCENARIO = ("adherence", "false_positive_rate", "false_negative_rate")
 

@@ -25,7 +25,7 @@ from dnatrace.runs.quantities import (
     Quantity,
     rounded,
 )
-from dnatrace.sweeps.study import CONFIDENCE
+from dnatrace.sweeps.spread import CONFIDENCE
 
 MOST_POINTS = 30_000  # of all curves together: about 400 kB
 TABLE_DAYS = 12  # columns of a table of curves

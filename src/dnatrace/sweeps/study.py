@@ -13,17 +13,15 @@ from typing import Any, Generic, TypeVar, Unpack
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from scipy import stats
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig, flatten
 from dnatrace.runs.progress import Track
 from dnatrace.runs.run import named_outside, require_config, run
+from dnatrace.sweeps.spread import CONFIDENCE, Spread
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
-CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
 PER_MILLE = 1000.0
 TEN_SEEDS = tuple(range(1, 11))
 SHOWN = ("peak_infected", "attack_rate", "tests_used", "isolation_person_days")
@@ -32,46 +30,6 @@ Label = TypeVar("Label", bound=Hashable)
 Choice = TypeVar("Choice", bound=tuple[Any, ...])
 # A configuration, or one with an object that takes the place of its method, and a name for it.
 Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Spread:
-    """One number over seeds.
-
-    Attributes:
-        values: one per seed, in the order of the seeds.
-    """
-
-    values: NDArray[np.float64]
-
-    @property
-    def mean(self) -> float:
-        """The mean over seeds."""
-        return float(self.values.mean())
-
-    @property
-    def median(self) -> float:
-        """The median over seeds."""
-        return float(np.median(self.values))
-
-    @property
-    def p95(self) -> float:
-        """The 95th percentile over seeds, by linear interpolation: how bad a bad run is."""
-        return float(np.percentile(self.values, 95))
-
-    @property
-    def half_width(self) -> float:
-        """Half of the 90 % Student-t interval of the mean; NaN for one seed."""
-        n = self.values.size
-        if n < 2:
-            return math.nan
-        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
-        return float(quantile * self.values.std(ddof=1) / math.sqrt(n))
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 90 % Student-t interval of the mean."""
-        return self.mean - self.half_width, self.mean + self.half_width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

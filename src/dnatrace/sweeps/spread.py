@@ -1,0 +1,50 @@
+"""One number over seeds: its mean, median and intervals."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spread:
+    """One number over seeds.
+
+    Attributes:
+        values: one per seed, in the order of the seeds.
+    """
+
+    values: NDArray[np.float64]
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return float(self.values.mean())
+
+    @property
+    def median(self) -> float:
+        """The median over seeds."""
+        return float(np.median(self.values))
+
+    @property
+    def p95(self) -> float:
+        """The 95th percentile over seeds, by linear interpolation: how bad a bad run is."""
+        return float(np.percentile(self.values, 95))
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 90 % Student-t interval of the mean; NaN for one seed."""
+        n = self.values.size
+        if n < 2:
+            return math.nan
+        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
+        return float(quantile * self.values.std(ddof=1) / math.sqrt(n))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % Student-t interval of the mean."""
+        return self.mean - self.half_width, self.mean + self.half_width
