@@ -42,8 +42,8 @@ def test_the_wheel_is_what_runs(installed, tmp_path):
 
 def test_the_first_run_says_that_it_compiles_once_and_finds_its_data(installed, tmp_path):
     """Kernels are compiled on the first run of an installation; the second finds them."""
-    arguments = ["-m", "dnatrace", "run", "--preset", "quick", "--method", "fn", "--people", "200"]
-    arguments += ["--days", "4", "--json"]
+    arguments = ["-m", "dnatrace", "run", "--preset", "quick", "--method", "random"]
+    arguments += ["--people", "200", "--days", "4", "--json"]
     first, second = (in_empty_directory(installed, tmp_path, *arguments) for _ in range(2))
     assert json.loads(first.stdout)["people"] == 200
     assert first.stderr.count("compiling") == 1

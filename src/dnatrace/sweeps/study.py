@@ -330,7 +330,7 @@ def _check(configs: Any) -> None:
     """Raise unless there are several configurations, some with an object."""
     several = [*configs.values()] if isinstance(configs, Mapping) else configs
     for entry in several if isinstance(several, list | tuple) else [several]:
-        config = entry[0] if isinstance(entry, tuple) and len(entry) == 2 else entry
+        config = entry[0] if isinstance(entry, tuple) and len(entry) in (2, 3) else entry
         require_config(config, "dt.compare takes a list of configurations")
     if not isinstance(several, list | tuple):
         raise InputError("dt.compare takes a list of configurations, or a dict by label, not one")
