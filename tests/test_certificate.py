@@ -195,7 +195,8 @@ def test_models_commands_are_quiet_and_speak_json(tmp_path):
     made = {"model": str(path), "file": str(out), "digest": certificate.digest}
     assert json.loads(done.stdout) == made
     assert out.stat().st_size > 0
-    assert f"Wrote {out}" in CliRunner().invoke(app, ["export", str(path), str(out)]).stdout
+    again = ["export", str(path), str(out), "--force"]
+    assert f"Wrote {out}" in CliRunner().invoke(app, again).stdout
 
 
 def test_certify_exits_with_one_when_it_does_not_match(tmp_path):

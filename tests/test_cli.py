@@ -221,7 +221,7 @@ def test_statement_and_ledger_of_a_run(tmp_path):
     (stored,) = (tmp_path / "store").iterdir()
     statement = run("privacy", "statement", stored).stdout
     assert "ε = 1 at δ = 0.001 per release" in statement
-    assert "release linear" in statement
+    assert "variant linear" in statement
     assert "not a medical device" in statement
     ledger = json.loads(run("privacy", "ledger", stored, "--json").stdout)
     assert ledger["spent"]["per_release_epsilon"] == pytest.approx(1.0)

@@ -117,7 +117,7 @@ def test_export_refuses_another_ending(tmp_path):
 def test_attack_says_what_it_wrote(tmp_path):
     command = ("attack", "--method", "dpfn-s", "--draws", "1000", "--out", "a.svg", "-q")
     assert run(*command, cwd=tmp_path).stdout.splitlines()[-1] == "Wrote a.svg"
-    assert json.loads(run(*command, "--json", cwd=tmp_path).stdout)["file"] == "a.svg"
+    assert json.loads(run(*command, "--force", "--json", cwd=tmp_path).stdout)["file"] == "a.svg"
 
 
 # --- units ---

@@ -616,8 +616,11 @@ def test_runs_that_end_before_their_peak_are_marked(one_run, tmp_path):
 
 def test_a_page_does_not_overwrite_a_stored_run(one_run):
     before = (one_run / "summary.json").read_bytes()
+    (one_run / "linked.html").hardlink_to(one_run / "summary.json")
     for directory in (one_run, one_run.parent):
         with pytest.raises(InputError, match="would be overwritten"):
+            write_report(directory, one_run / "linked.html")
+        with pytest.raises(InputError, match="must end in"):
             write_report(directory, one_run / "summary.json")
     assert (one_run / "summary.json").read_bytes() == before
     for _ in range(2):  # an earlier page is no input

@@ -20,6 +20,8 @@ def replacing(path: Path) -> Iterator[Path]:
         raise InputError(f"{path}: is a directory, expected the name of a file to write")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent}: no such directory to write to")
+    if path.exists() and not path.is_file():  # a device or a pipe must not be replaced by a file
+        raise InputError(f"{path}: is not a regular file")
     # The suffix stays last: writers choose the format by it.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
@@ -33,13 +35,18 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:
-    """Raise if a file to be written is one that is read, under whatever name or link."""
+def keep_inputs(out: Path, inputs: Iterable[Path], *, force: bool = True) -> None:
+    """Raise if a file to be written is one that is read, under whatever name or link.
+
+    Without `force` also if it is there at all.
+    """
     if not out.exists():
         return
     for path in inputs:
         if path.exists() and out.samefile(path):
             raise InputError(f"{out}: is read by this command and would be overwritten")
+    if not force:
+        raise InputError(f"{out}: exists already; --force replaces it")
 
 
 def _flush(path: Path) -> None:

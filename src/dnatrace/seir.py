@@ -89,9 +89,13 @@ class TestErrors(Settings):
     __test__: ClassVar[bool] = False  # the name does not make it a test case
 
     false_positive_rate: Share = setting(
-        0.01, "P(positive) of a person not in E or I", source=_PAPER
+        0.01,
+        "P(positive) of a person not in E or I; phones take it for one not in I",
+        source=_PAPER,
     )
-    false_negative_rate: Share = setting(0.001, "P(negative) of a person in E or I", source=_PAPER)
+    false_negative_rate: Share = setting(
+        0.001, "P(negative) of a person in E or I; phones take it for one in I", source=_PAPER
+    )
 
     def likelihood(self, positive: bool, infected: bool) -> float:
         """Return P(outcome | I, or not I), at least `LIKELIHOOD_FLOOR`."""

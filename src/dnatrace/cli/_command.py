@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No log lines on stderr.")]
+Force = Annotated[bool, Option("--force", help="Replace a file that is there.")]
 Threads = Annotated[
     int | None, Option("--threads", min=1, help="Threads to use; all cores by default.")
 ]

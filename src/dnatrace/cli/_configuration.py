@@ -1,6 +1,7 @@
 """The options that choose a configuration, written once for the commands that take them."""
 
 import functools
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +40,16 @@ RUN = tuple(_OPTIONS)
 RELEASE = ("preset", "setting", *["method", "release", "epsilon", "delta", "unit", "gamma", "p1"])
 
 
+def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
+    """Say which options of privacy were given to a method that adds no noise."""
+    names = [n for n in ("epsilon", "delta", "unit", "noise") if given.get(n) is not None]
+    if names and not config.method.adds_noise:
+        method = config.method.name
+        logging.getLogger("dnatrace").warning(
+            "warning: --%s has no effect: method '%s' adds no noise", names[0], method
+        )
+
+
 def configured(
     *names: str, published: str = "standard", usual: tuple[str, ...] = (), stored: str = ""
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
@@ -68,6 +79,7 @@ def configured(
                 settings=(*usual, *(given.pop("setting") or ())),
                 overrides=given,
             )
+            _tell_idle_privacy(given, config)
             return function(config=config, **options)
 
         chosen = {name: _OPTIONS[name] for name in names}

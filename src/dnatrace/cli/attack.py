@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dnatrace.cli._command import Answer, command
+from dnatrace.cli._command import Answer, Force, command
 from dnatrace.cli._configuration import RELEASE, configured
 from dnatrace.files import keep_inputs, replacing
 
@@ -21,6 +21,7 @@ def attack(
     days: Annotated[int, Option(help="Days on which they meet the victim.")] = 1,
     draws: Annotated[int, Option(help="Victims of each kind.")] = 100_000,
     out: Annotated[Path | None, Option(help="Picture: .png, .svg or .pdf.")] = None,
+    force: Force = False,
 ) -> Answer:
     """Play the paper's adversary: somebody who meets only the victim and watches their own score.
 
@@ -31,7 +32,7 @@ def attack(
 
     if out is not None:
         audits.check_picture(out)
-        keep_inputs(out, config.files)
+        keep_inputs(out, config.files, force=force)
     result = audits.attack(config, co_attackers=co_attackers, days=days, draws=draws)
     if out is not None:
         with replacing(out) as temporary:

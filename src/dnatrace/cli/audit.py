@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dnatrace.cli._command import Answer, command
+from dnatrace.cli._command import Answer, Force, command
 from dnatrace.cli._configuration import RELEASE, configured
+from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def audit(
     draws: Annotated[int, Option(help="Releases of each of the two worlds.")] = 1_000_000,
     confidence: Annotated[float, Option(help="Of the lower bound.")] = 0.99,
     out: Annotated[Path | None, Option(help="Keep the result, with its date: .json.")] = None,
+    force: Force = False,
 ) -> Answer:
     """Attack a method's own release and print a lower bound on its ε beside the claim.
 
@@ -39,7 +41,9 @@ def audit(
 
     chosen = choose("own tests", own_tests, OwnTests)
     if out is not None:
-        keep_inputs(out, config.files)
+        if out.suffix != ".json":
+            raise InputError(f"{out}: the name must end in .json")
+        keep_inputs(out, config.files, force=force)
     result = audits.audit(
         config,
         own_tests=chosen,
@@ -50,12 +54,13 @@ def audit(
     values = kept_audits.describe(config, result, own_tests=chosen, releases=releases)
     if out is not None:
         kept_audits.write_audit(out, values)
-    return Answer(values=values, shown=[_words(values)], failed=not result.passed)
+    wrote = [] if out is None else [f"Wrote {out}"]
+    return Answer(values=values, shown=[_words(values), *wrote], failed=not result.passed)
 
 
 def _words(a: dict[str, Any]) -> str:
     return (
-        f"{a['method']}, release {a['release']}, own tests: {a['own_tests']}.\n"
+        f"{a['method']}, variant {a['release']}, own tests: {a['own_tests']}.\n"
         f"Claimed: ε = {a['claimed_epsilon']:.3g} at δ = {a['delta']:g} for one contact over "
         f"{a['releases']} release{'s' if a['releases'] > 1 else ''}.\n"
         f"Shown by {a['draws']:,} draws: ε is at least {a['empirical_epsilon_lower_bound']:.3g} "

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli._command import Answer, Force, command, table
 from dnatrace.cli.certify import path_of
 from dnatrace.files import keep_inputs
 
@@ -20,6 +20,7 @@ def evaluate(
     ] = None,
     resamplings: Annotated[int, Option(help="Of people, for the intervals.")] = 200,
     out: Annotated[Path | None, Option(help="Write the table: .md, and .json beside it.")] = None,
+    force: Force = False,
 ) -> Answer:
     """Print how well FN and the networks tell infected people from others.
 
@@ -35,7 +36,7 @@ def evaluate(
         auc_table.check_page(out)
         read = [path_of(model or "dna"), *(data.glob("*") if data is not None else ())]
         for written in (out, out.with_suffix(".json")):
-            keep_inputs(written, read)
+            keep_inputs(written, read, force=force)
     models = auc_table.choose_models(model)
     if data is not None:
         held = auc_table.read_test_data(data)

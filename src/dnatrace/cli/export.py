@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from dnatrace.cli._command import Answer, command, needs_extra
+from dnatrace.cli._command import Answer, Force, command, needs_extra
 from dnatrace.cli.certify import Model, path_of
 from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs
@@ -15,6 +15,7 @@ from dnatrace.files import keep_inputs
 def export(
     model: Model,
     out: Annotated[Path, Argument(help="File to write: .onnx.")],
+    force: Force = False,
 ) -> Answer:
     """Write a model as ONNX, from shares of messages and public facts to G.
 
@@ -31,7 +32,7 @@ def export(
         raise InputError(f"'{model}' is a decoder; only networks of dna can be exported")
     with needs_extra("export", "export"):
         from dnatrace.networks.export import write_onnx
-    keep_inputs(out, [path_of(model)])
+    keep_inputs(out, [path_of(model)], force=force)
     held = load_model(model)
     write_onnx(held, out)
     values = {"model": model, "file": str(out), "digest": held.certificate.digest}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dnatrace._version import __version__
-from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli._command import Answer, Force, command, table
 from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs
 
@@ -49,12 +49,13 @@ def infer(
     test_columns: TestColumns = None,
     ignore_extra: IgnoreExtra = False,
     id_map: IdMap = None,
+    force: Force = False,
 ) -> Answer:
     """Infer who is infected from your own contact list and tests.
 
     Prints the 20 people most likely infected or about to be on the last day; --out writes everybody
     and every day. Ids are whole numbers from 0, or names; days are whole numbers from 0, or dates
-    like 2020-03-01. Contacts are directed: write two rows for two phones that heard each other.
+    like 2020-03-01. Contacts are directed: write two rows for two phones that saw each other.
 
     Example: dnatrace infer contacts.csv tests.csv --p1 0.05 --out beliefs.parquet
     """
@@ -64,8 +65,10 @@ def infer(
 
     if out is not None:
         belief_tables.check_format(out)
-        keep_inputs(out, (contacts, tests))
+        keep_inputs(out, (contacts, tests), force=force)
     _check_id_map(id_map, contacts, tests, out)
+    if id_map is not None:
+        keep_inputs(id_map, (), force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
     beliefs = fn.infer(
         read.contacts,

@@ -87,7 +87,12 @@ def sweep(
         f"{len(report.failed)} failed. Stored in {report.store}"
     )
     failures = [f"  {f.config.digest} (seed {f.config.seed}): {f.error}" for f in report.failed]
-    results = study.stored_study(configs, store).rows(("setting",))
+    found = study.stored_study(configs, store)
+    rising = [found.n_rising(label) for label in found.summaries]
+    results = [
+        row | {"runs_still_rising": n}
+        for row, n in zip(found.rows(("setting",)), rising, strict=True)
+    ]
     return Answer(
         values=report.as_json() | {"results": results},
         shown=[counts, *failures, *_shown(results, store)],
@@ -104,7 +109,8 @@ def _shown(results: "list[dict[str, Any]]", store: Path) -> "list[str | Table]":
         {
             "setting": row["setting"],
             "runs": row["runs"],
-            name: shown_spread(row["mean"], row["half_width"]),
+            name: shown_spread(row["mean"], row["half_width"])
+            + (" (still rising)" if row["runs_still_rising"] else ""),
         }
         for row in results
     ]

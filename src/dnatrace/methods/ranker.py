@@ -13,6 +13,7 @@ it: the loop's day 1 is 0 there.
 import copy
 import inspect
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -138,6 +139,11 @@ class OutsideSettings(MethodSettings):
         """Raise: the name does not tell how to make the object."""
         raise InputError(f"method '{self.name}' was given as an object: give it again")
 
+    @property
+    def training(self) -> str:
+        """Say that nobody here knows."""
+        return "unknown: the method was given as an object, and its user answers for it."
+
     def fingerprint(self) -> str:
         """Return what tells the run apart from one of a plug-in of the same name."""
         return "outside"
@@ -145,6 +151,8 @@ class OutsideSettings(MethodSettings):
 
 def as_method(thing: Any, *, n_days: int) -> Method:
     """Return a method as it is, and a ranker wrapped into one."""
+    if isinstance(thing, type):
+        raise InputError(f"{thing.__name__} is a class: give an object of it")
     if hasattr(thing, "release") and hasattr(thing, "start"):
         return thing
     return RankedByOthers(ranker=thing, n_days=n_days)
@@ -171,8 +179,12 @@ def _new_results(public: PublicFacts, state: _Memory) -> list[TestRow]:
 def _scores(ranked: Any, public: PublicFacts, name: str) -> NDArray[np.float64]:
     """Return one score per person; NaN, which is never tested, for people not ranked."""
     n_people = public.n_people
+    rows = ranked.items() if isinstance(ranked, Mapping) else ranked
     try:
-        values = np.asarray(ranked if isinstance(ranked, np.ndarray) else list(ranked), dtype=float)
+        values = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows))
+        if values.dtype.kind == "c":
+            raise TypeError("complex scores have no order")
+        values = values.astype(float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}.rank must return numbers: {error}") from error
     if values.shape == (n_people,):
@@ -189,6 +201,8 @@ def _scores(ranked: Any, public: PublicFacts, name: str) -> NDArray[np.float64]:
     people = values[:, 0].astype(np.int64)
     if (people != values[:, 0]).any() or people.min() < 0 or people.max() >= n_people:
         raise InputError(f"{name}.rank named a person outside 0 … {n_people - 1}")
+    if np.unique(people).size < people.size:
+        raise InputError(f"{name}.rank named a person twice")
     _require_number(values[:, 1], people, public, name)
     scores[people] = values[:, 1]
     return scores

@@ -83,7 +83,7 @@ def statement(
     simulation only, is called so in the first paragraph.
     """
     paragraphs = [
-        f"Method: {provenance.method}, release {provenance.release}. "
+        f"Method: {provenance.method}{_variant(provenance)}. "
         f"{_verdict(ledger, target, provenance.noise)}",
         f"Adversary: {ADVERSARY}",
         *_protection(ledger, provenance, target.delta if target is not None else deltas[0], deltas),
@@ -205,3 +205,7 @@ def _mechanism(ledger: Ledger) -> str:
 
 def _number(epsilon: float) -> str:
     return f"{epsilon:.3g}" if epsilon < float("inf") else "unbounded"
+
+
+def _variant(provenance: Provenance) -> str:
+    return f", variant {provenance.release}" if provenance.release else ""

@@ -59,6 +59,8 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
     """
     groups = group_runs(read_runs(directory))
     if out is not None:
+        if out.suffix not in (".html", ".htm"):
+            raise InputError(f"{out}: the name must end in .html")
         read = (p for n in ("*", "*/*") for p in directory.glob(n) if p.suffix != ".html")
         keep_inputs(out, read)
     chosen = None if baseline is None else _labelled(groups, baseline)

@@ -57,7 +57,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
         ledger,
         Provenance(
             method=config.method.name,
-            release=release_of(config.method) or "the only one",
+            release=release_of(config.method) or "",
             noise=config.privacy.source(config.seed).name if _is_private(ledger) else "none",
             training=config.method.training,
             audit=audit,

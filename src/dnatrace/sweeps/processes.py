@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing import current_process, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
@@ -109,6 +109,8 @@ def run_locally(
     Raises:
         WorkersLostError: no worker can be started.
     """
+    if getattr(current_process(), "_inheriting", False):
+        os._exit(1)  # a worker that runs its caller's script anew; the caller is told why it ended
     queue, team = Queue(configs, done), _Team(threads=threads)
     try:
         while queue.waiting or team.n_busy:
@@ -130,9 +132,10 @@ def run_locally(
 
 def _receive(worker: _Worker, team: _Team, queue: Queue) -> Finished | None:
     """Take what a worker says; a worker that died has its run done again."""
-    try:
+    message = None
+    with suppress(EOFError, OSError):
         message = worker.connection.recv()
-    except (EOFError, OSError):
+    if message is None:  # it has died
         how = f"exit code {team.remove(worker)}"
         return queue.worker_died(worker.config, how) if worker.config else None
     if not worker.ready:

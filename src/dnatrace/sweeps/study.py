@@ -288,10 +288,13 @@ def compare(
             Runs of objects without a name are not kept.
         track: wraps the finished runs, for instance with a progress bar.
 
+    Runs are done in processes: a script calls this under `if __name__ == "__main__":`.
+
     Raises:
         RuntimeError: a run failed; what was finished is in the store.
     """
     _check(configs)
+    _check_seeds(seeds)
     labelled = dict(configs) if isinstance(configs, Mapping) else _labelled(configs)
     if not labelled or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
@@ -334,6 +337,14 @@ def _check(configs: Any) -> None:
         require_config(config, "dt.compare takes a list of configurations")
     if not isinstance(several, list | tuple):
         raise InputError("dt.compare takes a list of configurations, or a dict by label, not one")
+
+
+def _check_seeds(seeds: Any) -> None:
+    """Raise unless there is a list of different whole numbers."""
+    if not isinstance(seeds, Sequence) or not all(isinstance(seed, int) for seed in seeds):
+        raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
+    if len(set(seeds)) < len(seeds):
+        raise InputError("seeds: one of them stands there twice, which would count it twice")
 
 
 def _config(entry: Entry) -> RunConfig:
