@@ -47,3 +47,5 @@ def pytest_collection_modifyitems(items):
         mark = _MARK_OF.get(item.module.__name__.rpartition(".")[2])
         if mark is not None:
             item.add_marker(mark)
+    # Long ones first, so that no process is left with them when the others are done.
+    items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in _SLOW))

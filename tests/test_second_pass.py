@@ -126,3 +126,23 @@ def test_a_ranking_as_a_dictionary_is_that_of_its_pairs():
     assert found[0].equals(found[1])
     with pytest.raises(InputError, match="Ranker is a class: give an object of it"):
         run(config, method=Ranker)
+
+
+def test_a_statement_of_a_short_run_says_so(files):
+    words = "These are the costs so far"
+    for days, told in ((5, True), (30, False)):
+        done = dnatrace("privacy", "statement", "--epsilon", 1, "--set", f"days={days}", cwd=files)
+        assert (words in done.stdout) is told
+
+
+def test_an_attack_on_tally_says_that_it_is_one_score(files):
+    told = "later ones are computed from up to 14 releases"
+    for method, expected in (("tally", True), ("dpfn-s", False)):
+        done = dnatrace("attack", "--method", method, "--draws", 1000, "-q", cwd=files)
+        assert (told in done.stdout) is expected
+
+
+def test_what_is_not_sound_claims_no_accountant(files):
+    order = ["privacy", "statement", "--method", "dpfn-s", "--release"]
+    assert "Accountant:" in dnatrace(*order, "linear", cwd=files).stdout
+    assert "Accountant:" not in dnatrace(*order, "as_published", cwd=files).stdout

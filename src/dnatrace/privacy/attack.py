@@ -41,6 +41,7 @@ class AttackResult:
         limit: the most right guesses that the guarantee allows; 1 without one.
         edges: of the bins of what the attacker looked at, [bins + 1].
         histograms: victims by bin, [2, bins], healthy and infectious.
+        reads: from how many releases later scores of the method are computed.
     """
 
     success: float
@@ -53,6 +54,7 @@ class AttackResult:
     limit: float
     edges: Floats
     histograms: NDArray[np.int64]
+    reads: int = 1
 
     @property
     def words(self) -> str:
@@ -67,7 +69,17 @@ class AttackResult:
             f"{'guesses' if self.co_attackers == 1 else 'guess'} right "
             f"{100 * self.success:.1f} times in 100 whether the victim is infectious "
             f"({100 * _INTERVAL:.0f} % interval {100 * low:.1f} to {100 * high:.1f}); "
-            f"a coin is right 50 times. {self._beside_the_limit}"
+            f"a coin is right 50 times. {self._beside_the_limit}{self._of_several}"
+        )
+
+    @property
+    def _of_several(self) -> str:
+        """What is to be said when scores are computed from several releases."""
+        if self.reads == 1:
+            return ""
+        return (
+            f" This is the first score alone; later ones are computed from up to {self.reads} "
+            "releases and can tell more: `dnatrace privacy statement` has that cost."
         )
 
     @property

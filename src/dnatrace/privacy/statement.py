@@ -112,7 +112,7 @@ def _protection(
         *_costs(ledger, delta, deltas),
         f"What that means: {_odds(ledger, delta)}",
         f"Mechanism: {_mechanism(ledger)}",
-        f"Accountant: {ACCOUNTANT}",
+        *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
         f"Noise: {provenance.noise}.",
         f"Not protected: {NOT_PROTECTED}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
@@ -154,6 +154,11 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             f"Cost at δ = {d:g}: ε = {release} for one release to one person; {contact} for one "
             f"contact over all releases it reaches; {pair} for a pair that meets once per day on "
             f"{PAIR_DAYS} days."
+        )
+    if (life := _unfinished_life(ledger)) is not None:
+        lines.append(
+            "These are the costs so far: the run ended before a pair that meets on "
+            f"{PAIR_DAYS} days was at its end. From {life} days on a run has them all."
         )
     reads = max((e.reads for e in ledger.events if isinstance(e, GaussianEvent)), default=1)
     if reads > 1:
@@ -205,6 +210,13 @@ def _mechanism(ledger: Ledger) -> str:
 
 def _number(epsilon: float) -> str:
     return f"{epsilon:.3g}" if epsilon < float("inf") else "unbounded"
+
+
+def _unfinished_life(ledger: Ledger) -> int | None:
+    """Return how many days of releases the life of a pair takes, if the run has fewer."""
+    noised = _noised(ledger)
+    life = max(len(e.lifetime.shares) for e in noised) + PAIR_DAYS - 1
+    return life if noised[-1].day - noised[0].day + 1 < life else None
 
 
 def _variant(provenance: Provenance) -> str:

@@ -76,7 +76,7 @@ def attack(
         co_attackers=co_attackers + 1, days=days, **_encounter_settings(config)
     )
     game = AdversaryGame(encounter, _method_maker(config))
-    return play_attack(
+    found = play_attack(
         game,
         draws=draws,
         co_attackers=co_attackers + 1,
@@ -84,6 +84,7 @@ def attack(
         delta=config.privacy.delta,
         mu=game.pooled_mu(),
     )
+    return replace(found, reads=max(getattr(event, "reads", 1) for event in game.events))
 
 
 def check_picture(path: Path) -> None:
