@@ -1,9 +1,19 @@
 """What external simulators have in common: they are watched from outside."""
 
+from dataclasses import asdict
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.simulators.base import CourseState, checked_mask
+from dnatrace.simulators.base import CourseState, SimulatorSetup, checked_mask
+
+USUAL_PEOPLE = 10_000
+
+
+def arguments_of(setup: SimulatorSetup) -> dict[str, Any]:
+    """Return what an external simulator is constructed with."""
+    return asdict(setup) | {"n_people": setup.n_people or USUAL_PEOPLE}
 
 
 class ExternalPeople:

@@ -23,7 +23,7 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
-from dnatrace.simulators._external import ExternalPeople
+from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of
 from dnatrace.simulators._kernels import AT_HOME_ONLY, EVERYWHERE, NOWHERE
 from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
@@ -38,7 +38,6 @@ from dnatrace.simulators.base import (
 ADDRESS = "https://github.com/InstituteforDiseaseModeling/covasim"
 SUPPORTED = ("3.1.", "4.0.")
 _MOST_SEED = 2**31 - 1
-_USUAL_PEOPLE = 10_000
 _MOST_DAYS = 366
 
 # Layers of the hybrid population: households, schools, workplaces, community.
@@ -107,13 +106,7 @@ class CovasimSettings(SimulatorSettings):
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
-        return Covasim(
-            n_people=setup.n_people or _USUAL_PEOPLE,
-            seed=setup.seed,
-            initially_infected=setup.initially_infected,
-            isolation_keeps_household=setup.isolation_keeps_household,
-            n_days=setup.n_days,
-        )
+        return Covasim(**arguments_of(setup))
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
@@ -160,7 +153,7 @@ class Covasim(ExternalPeople):
     def __init__(
         self,
         *,
-        n_people: int = _USUAL_PEOPLE,
+        n_people: int = USUAL_PEOPLE,
         seed: int = 1,
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,

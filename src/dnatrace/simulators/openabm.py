@@ -15,7 +15,7 @@ from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.settings import setting
 from dnatrace.simulators import _openabm_model
-from dnatrace.simulators._external import ExternalPeople
+from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of
 from dnatrace.simulators._openabm_process import Line
 from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
@@ -28,7 +28,6 @@ from dnatrace.simulators.base import (
 ADDRESS = _openabm_model.ADDRESS
 FEWEST_PEOPLE = _openabm_model.FEWEST_PEOPLE
 _MOST_SEED = 2**31 - 1
-_USUAL_PEOPLE = 10_000
 
 
 def is_installed() -> bool:
@@ -92,13 +91,7 @@ class OpenABMSettings(SimulatorSettings):
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
-        return OpenABM(
-            n_people=setup.n_people or _USUAL_PEOPLE,
-            seed=setup.seed,
-            initially_infected=setup.initially_infected,
-            isolation_keeps_household=setup.isolation_keeps_household,
-            n_days=setup.n_days,
-        )
+        return OpenABM(**arguments_of(setup))
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
@@ -142,7 +135,7 @@ class OpenABM(ExternalPeople):
     def __init__(
         self,
         *,
-        n_people: int = _USUAL_PEOPLE,
+        n_people: int = USUAL_PEOPLE,
         seed: int = 1,
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,
