@@ -112,19 +112,21 @@ def train_decoder(order: Order, *, track: LabelledTrack | None = None) -> dict[s
     """
     parts: list[Cases] = []
     decoder: Decoder | None = None
-    for number in range(order.rounds):
-        parts += _collect(order, number, decoder, track)
-        weights = decoder_training.train(
-            decoder_training.join(parts),
-            order.settings,
-            track=labelled(track, f"round {number + 1}, steps"),
-        )
-        decoder = Decoder(
-            name=order.out.stem,
-            alarm=ALARM,
-            weights=weights,
-            provenance=_provenance(order, number + 1, sum(map(len, parts))),
-        )
+    # Fresh processes, one set for all rounds: forking one that has loaded JAX can hang.
+    with ProcessPoolExecutor(order.workers, mp_context=get_context("spawn")) as pool:
+        for number in range(order.rounds):
+            parts += _collect(pool, order, number, decoder, track)
+            weights = decoder_training.train(
+                decoder_training.join(parts),
+                order.settings,
+                track=labelled(track, f"round {number + 1}, steps"),
+            )
+            decoder = Decoder(
+                name=order.out.stem,
+                alarm=ALARM,
+                weights=weights,
+                provenance=_provenance(order, number + 1, sum(map(len, parts))),
+            )
     assert decoder is not None  # rounds ≥ 1
     write_decoder(order.out, decoder)
     return {
@@ -137,17 +139,18 @@ def train_decoder(order: Order, *, track: LabelledTrack | None = None) -> dict[s
 
 
 def _collect(
-    order: Order, number: int, decoder: Decoder | None, track: LabelledTrack | None
+    pool: ProcessPoolExecutor,
+    order: Order,
+    number: int,
+    decoder: Decoder | None,
+    track: LabelledTrack | None,
 ) -> list[Cases]:
     jobs = [(config, decoder) for config in order.configs(number)]
-    # Fresh processes: forking one that has loaded JAX can hang.
-    spawn = get_context("spawn")
-    with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
-        with deaf_to_interrupts(), thread_settings(1):  # processes start here
-            done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
-        if track is not None:
-            done = track(done, len(jobs), f"round {number + 1}, runs")
-        return [day for run in done for day in run]
+    with deaf_to_interrupts(), thread_settings(1):  # processes start here
+        done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
+    if track is not None:
+        done = track(done, len(jobs), f"round {number + 1}, runs")
+    return [day for run in done for day in run]
 
 
 def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> list[Cases]:
