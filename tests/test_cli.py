@@ -271,6 +271,7 @@ def test_every_release_runs(method, release):
         (["audit", "--own-tests", "maybe"], "maybe"),
         (["audit", "--method", "dpfn", "--gamma", "1.5"], "method.gamma"),
         (["audit", "--draws", "5"], "draws"),
+        (["audit", "--releases", "1000000"], "releases must be at most 100, not 1000000"),
         (["attack", "--out", "a.txt"], "a.txt: the name must end"),
         (["attack", "--days", "99"], "shows at most 12 days"),
         (["run", "--method", "fn", "--release", "linear"], "method.release: method 'fn' has none"),

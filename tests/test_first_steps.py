@@ -192,7 +192,12 @@ def test_the_list_of_a_store(tmp_path):
 
 
 def test_a_list_of_nothing(tmp_path):
-    for directory, words in ((tmp_path, "holds no stored run"), (tmp_path / "x", "no such dir")):
+    (tmp_path / "file").touch()
+    for directory, words in (
+        (tmp_path, "holds no stored run"),
+        (tmp_path / "x", "x: no such directory"),
+        (tmp_path / "file", "file: is a file, not a directory"),
+    ):
         done = run("list", directory)
         assert done.returncode == 2
         assert words in done.stderr

@@ -21,6 +21,7 @@ from dnatrace import tables
 from dnatrace.errors import InputError
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
+_COLUMNS = 8  # of a file that are named
 _TOLD = 3  # possible slips of each kind that are told one by one
 _SIMILAR = 0.75  # of names, as difflib counts it: one letter of four may be another
 _IDS = ("sender", "receiver", "person")
@@ -184,10 +185,11 @@ def _read(
     table = tables.read_file(path)
     called = {column: theirs.get(column, column) for column in ours}
     expected = f"expected {', '.join(called.values())}"
+    has = f"; the file has {', '.join(table.column_names[:_COLUMNS])}"
     for column in called.values():
         if (times := table.column_names.count(column)) != 1:
             wrong = "appears more than once" if times else "is missing"
-            raise InputError(f"{path}: column '{column}' {wrong} ({expected})")
+            raise InputError(f"{path}: column '{column}' {wrong} ({expected}{has})")
     if len(set(called.values())) < len(called):
         raise InputError(f"{path}: one column cannot stand for two ({expected})")
     extra = [c for c in table.column_names if c not in (*called.values(), *optional)]

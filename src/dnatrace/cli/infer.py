@@ -66,9 +66,7 @@ def infer(
     if out is not None:
         belief_tables.check_format(out)
         keep_inputs(out, (contacts, tests), force=force)
-    _check_id_map(id_map, contacts, tests, out)
-    if id_map is not None:
-        keep_inputs(id_map, (), force=force)
+    _check_id_map(id_map, contacts, tests, out, force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
     beliefs = fn.infer(
         read.contacts,
@@ -83,6 +81,7 @@ def infer(
         clip=clip,
         levels=levels,
     )
+    _tell_slips(read)
     _write(beliefs, read, out, id_map)
     highest = belief_tables.highest(beliefs, n=20, names=read.names)
     values = _sizes(beliefs, read)
@@ -92,10 +91,13 @@ def infer(
     )
 
 
-def _check_id_map(id_map: Path | None, *others: Path | None) -> None:
-    """Raise rather than write over another file of the command."""
-    if id_map is not None and id_map.resolve() in [p.resolve() for p in others if p is not None]:
+def _check_id_map(id_map: Path | None, *others: Path | None, force: bool) -> None:
+    """Raise rather than write over another file of the command, or what is there."""
+    if id_map is None:
+        return
+    if id_map.resolve() in [p.resolve() for p in others if p is not None]:
         raise InputError(f"--id-map {id_map}: is another file of this command")
+    keep_inputs(id_map, (), force=force)
 
 
 def _read(
@@ -120,9 +122,14 @@ def _read(
         _LOG.info("%d names, numbered in the order of their first appearance", len(read.names))
     if read.first_date is not None:
         _LOG.info("day 0 is %s, the earliest date of both files", read.first_date)
-    for line in lists.possible_slips(read):
-        _LOG.warning("warning: %s", line)
     return read
+
+
+def _tell_slips(read: "Lists") -> None:
+    from dnatrace.lists import possible_slips
+
+    for line in possible_slips(read):
+        _LOG.warning("warning: %s", line)
 
 
 def _write(

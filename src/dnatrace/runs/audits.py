@@ -23,6 +23,7 @@ from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.runs.config import RunConfig
 
 _MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs per draw
+_MOST_RELEASES = 100  # a contact is in no more than a window of them
 _SHORTEST_WINDOW = 3  # days: a contact two days before the release
 
 
@@ -47,6 +48,8 @@ def audit(
         raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
     if config.privacy.noise == "secure" and draws > _MOST_SECURE_DRAWS:
         raise InputError(f"draws must be at most {_MOST_SECURE_DRAWS} with secure noise")
+    if releases > _MOST_RELEASES:
+        raise InputError(f"releases must be at most {_MOST_RELEASES}, not {releases}")
     encounters = audit_encounters(
         own_tests,
         releases=releases,

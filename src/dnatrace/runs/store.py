@@ -249,7 +249,8 @@ def is_complete(run: Path) -> bool:
 def stored_runs(store: Path) -> list[Path]:
     """Return the directories of all complete runs of a store, in the order of their names."""
     if not store.is_dir():
-        raise InputError(f"{store}: no such directory")
+        kind = "is a file, not a directory" if store.exists() else "no such directory"
+        raise InputError(f"{store}: {kind}")
     return sorted(path for path in store.iterdir() if is_complete(path))
 
 
