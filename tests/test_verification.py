@@ -58,12 +58,12 @@ def test_ordering(quick):
     assert "184.5 ± 4.8" in shown
 
 
-@pytest.mark.parametrize(("last", "is_ordered"), [(0.1, True), (2.4, False)])
+@pytest.mark.parametrize(("last", "is_ordered"), [(0.01, True), (0.24, False)])
 def test_an_order_that_does_not_show_is_told(last, is_ordered, monkeypatch, capsys):
-    peaks = dict(zip(ordering.ORDER, (5.0, 4.0, 3.0, 2.0, last), strict=True))
+    peaks = dict(zip(ordering.ORDER, (0.5, 0.4, 0.3, 0.2, last), strict=True))
     study = Study(
         seeds=(1, 2),
-        summaries={k: [{"peak_infected": v + d} for d in (0, 0.01)] for k, v in peaks.items()},
+        summaries={k: [{"peak_infected": v + d} for d in (0, 0.001)] for k, v in peaks.items()},
     )
     monkeypatch.setattr(closed_loop.Call, "study", lambda *_: study)
     assert ordering.main([]) == (0 if is_ordered else 1)
