@@ -158,6 +158,9 @@ def test_people_who_are_not_ranked_are_not_tested():
     ("answer", "message"),
     [
         ([(400, 1.0)], "named a person outside 0 … 399"),
+        ([(1e300, 1.0)], "named a person outside 0 … 399"),
+        ([(np.nan, 1.0)], "named a person outside 0 … 399"),
+        ([(0.5, 1.0)], "named a person outside 0 … 399"),
         ([(0.5, 1.0)], "named a person outside"),
         ([1.0, 2.0], "must return pairs"),
         (["a"], "must return numbers"),

@@ -412,7 +412,7 @@ def test_small_runs_say_so_and_judge_no_number(tmp_path, monkeypatch):
     claims = commands._without_runs(commands.Target.AUC, False, tmp_path, tmp_path, "command")
     assert (tmp_path / "auc.md").read_text().startswith("# The paper's auc\n")
     assert any(c.verdict is not Verdict.NOT_TESTED for c in claims if "The AUC of FN" in c.claim)
-    monkeypatch.setattr(theorems, "FULL_DRAWS", 20_000)
+    monkeypatch.setattr(theorems, "FULL_DRAWS", 4_000)
     commands._without_runs(commands.Target.THEOREMS, False, None, tmp_path, "command")
     page = (tmp_path / "theorems.md").read_text()
     assert page.startswith("# The paper's theorems (claims about projection: SMALL VERSION)\n")

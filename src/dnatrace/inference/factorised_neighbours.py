@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace import tables
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
 from dnatrace.inference import _kernels
 from dnatrace.inference.exposures import add_up_day, check_shape, exposures_of
 from dnatrace.records import Beliefs, ContactWindow, TestLog
@@ -70,6 +70,9 @@ def infer(
             update is made from them: what a private release starts from.
         levels: when given, those messages are also rounded to the nearest of so many values.
     """
+    require_whole(n_people=n_people, n_days=n_days, rounds=rounds, levels=levels)
+    require_kind("parameters", parameters, SeirParameters)
+    require_kind("test_errors", test_errors, TestErrors)
     contact_rows, test_rows = tables.read_contacts(contacts), tables.read_tests(tests)
     if n_people is None:
         ids = [contact_rows.columns["sender"], contact_rows.columns["receiver"]]

@@ -215,9 +215,10 @@ def _scores(ranked: Any, public: PublicFacts, name: str) -> NDArray[np.float64]:
             f"{name}.rank must return pairs (person, score) or {n_people} scores, "
             f"not an array of shape {list(values.shape)}"
         )
-    people = values[:, 0].astype(np.int64)
-    if (people != values[:, 0]).any() or people.min() < 0 or people.max() >= n_people:
+    named = values[:, 0]
+    if not ((named >= 0) & (named < n_people) & (named == np.floor(named))).all():
         raise InputError(f"{name}.rank named a person outside 0 … {n_people - 1}")
+    people = named.astype(np.int64)
     if np.unique(people).size < people.size:
         raise InputError(f"{name}.rank named a person twice")
     _require_number(values[:, 1], people, public, name)

@@ -345,6 +345,8 @@ def _check_seeds(seeds: Any) -> None:
     """Raise unless there is a list of different whole numbers."""
     if not isinstance(seeds, Sequence) or not all(isinstance(seed, int) for seed in seeds):
         raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
+    if seeds and min(seeds) < 0:
+        raise InputError(f"seeds: they are at least 0, not {min(seeds)}")
     if len(set(seeds)) < len(seeds):
         raise InputError("seeds: one of them stands there twice, which would count it twice")
 
