@@ -108,6 +108,21 @@ def test_flags_take_no_value_in_help(words):
     assert "bool" not in done.stdout.lower()
 
 
+def test_help_is_whole_on_a_narrow_terminal():
+    shown = run_process("infer", "--help", COLUMNS="40", TERMINAL_WIDTH="").stdout
+    assert "…" not in shown
+    assert "Transmission per contact" in shown
+
+
+def test_an_interrupted_command_says_so(monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dnatrace.runs.listing.list_runs", interrupted)
+    done = run("list", "runs")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dnatrace: interrupted\n")
+
+
 def test_the_shell_completes_commands():
     code = "from dnatrace.cli import main; main()"
     words = {"COMP_WORDS": "dnatrace rep", "COMP_CWORD": "1"}

@@ -8,6 +8,7 @@ import difflib
 import errno
 import io
 import os
+import shutil
 import sys
 import unicodedata
 from importlib import import_module
@@ -19,6 +20,7 @@ from dnatrace._version import __version__
 from dnatrace.cli._flags import Command, Group
 from dnatrace.errors import InputError
 
+_NARROW = 80  # columns that help needs
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
@@ -43,6 +45,7 @@ for name in (
 def main() -> None:
     """Run the command line; exit 0 when it worked, 1 when it failed, 2 when the input is wrong."""
     _make_legible()
+    _widen_help()
     try:
         code = app(standalone_mode=False, prog_name="dnatrace")
         sys.stdout.flush()
@@ -79,6 +82,12 @@ def _make_legible() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="dnatrace")
+
+
+def _widen_help() -> None:
+    """Let help be wider than a narrow terminal, which wraps it, rather than cut its words."""
+    if shutil.get_terminal_size().columns < _NARROW and not os.environ.get("TERMINAL_WIDTH"):
+        os.environ["TERMINAL_WIDTH"] = str(_NARROW)
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:

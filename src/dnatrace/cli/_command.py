@@ -71,7 +71,12 @@ def command(
                 from dnatrace.runs.progress import announce_compilation
 
                 announce_compilation()
-            _give(function(*arguments, **options), bool(as_json))
+            try:
+                answer = function(*arguments, **options)
+            except KeyboardInterrupt:
+                print("dnatrace: interrupted", file=sys.stderr)
+                raise Exit(130) from None
+            _give(answer, bool(as_json))
 
         shared = {"as_json": Json, "quiet": Quiet} | ({"n_threads": Threads} if threads else {})
         return with_options(run, function, shared)
