@@ -11,7 +11,7 @@ BIN    := $(VENV)/bin
 
 run: $(VENV)/.base
 	$(BIN)/dnatrace run --out runs
-	@echo "To go on: . $(BIN)/activate && dnatrace --help"
+	@echo "Next: . $(BIN)/activate && dnatrace --help"
 
 test: lint types unit
 

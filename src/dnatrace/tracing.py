@@ -226,7 +226,11 @@ class Loop:
         return isolated, policy_state
 
     def _advance(self, state: LoopState) -> tuple[DayContacts, NDArray[np.uint8]]:
-        """Advance the simulator, and window and log of tests with it."""
+        """Advance the simulator, and window and log of tests with it.
+
+        Contacts between people with the app enter the window, without their kinds; the log begins
+        a day without results.
+        """
         contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
         state.window.push(DayContacts(offsets=met.offsets, senders=met.senders))

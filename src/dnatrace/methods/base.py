@@ -47,7 +47,8 @@ class PublicFacts:
     Attributes:
         day: the day that ends, the last of the window.
         first_day: the oldest day of the window.
-        counts: how many contacts each person had, int32 [days, people].
+        counts: contacts with other people who have the app, int32 [days, people]; one message each,
+            so meeting somebody twice counts twice. 0 for people without the app.
         outcomes: own tests, int8 [days, people]: 1, 0 or -1 without a test.
         parameters: of the statistical model.
         test_errors: how often tests err.
@@ -66,7 +67,7 @@ class PublicFacts:
 
     @property
     def n_days(self) -> int:
-        """The number of days in the window."""
+        """The number of days held, at most `Setup.window_days`."""
         return len(self.counts)
 
     @property
@@ -82,9 +83,10 @@ class SecretFacts:
     Attributes:
         window: who met whom.
         exposures: those behind everybody's last update, float32 [days, people]; for
-            `Needs.EXPOSURES` and `Needs.MESSAGES`.
+            `Needs.EXPOSURES` and `Needs.MESSAGES`. The last row is 0: what is received today
+            changes no belief of today.
         messages: P(I) after the last round, unclipped, float32 [days, people]; for
-            `Needs.MESSAGES` only.
+            `Needs.MESSAGES`, or when the loop computes them for training.
         states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
     """
 

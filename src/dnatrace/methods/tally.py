@@ -179,7 +179,8 @@ class Tally(PrivateMethod):
             age_groups=public.age_groups,
             test_errors=public.test_errors,
         )
-        return self.decoder.scores(noisy[::-1], self.mechanism.multiplier, inputs)
+        noise = self.mechanism.multiplier * SENSITIVITY  # standard deviation of a tally's noise
+        return self.decoder.scores(noisy[::-1], noise, inputs)
 
 
 def tallies(window: ContactWindow, messages: NDArray[np.float32], alarm: Alarm) -> Floats:

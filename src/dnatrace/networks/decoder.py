@@ -155,7 +155,8 @@ class Decoder:
         Cost: about 2,000 multiplications per person (few days have a test, so most inputs are 0).
 
         Args:
-            tallies: noisy, float64 [releases, people], newest first; at most 14.
+            tallies: noisy, float64 [rows, people], one row per day of release, newest first; at
+                most 14. Where there are fewer the network reads 0 for the rest.
             noise: standard deviation of a tally's noise.
             inputs: of everybody.
         """

@@ -94,9 +94,9 @@ class Laboratory:
 
     def _results(self, people: Ids, states: NDArray[np.uint8], day: int) -> NDArray[np.bool_]:
         seir = SEIR_OF_COURSE[states[people]]
-        positive = (seir == State.E) | (seir == State.I)
+        truly_positive = (seir == State.E) | (seir == State.I)
         stream = Stream(self.seed, "tests/results")
-        return draw_results(people, positive, day=day, errors=self.rules, stream=stream)
+        return draw_results(people, truly_positive, day=day, errors=self.rules, stream=stream)
 
     def tell(self, queue: Queue, log: TestLog, day: int) -> tuple[Ids, Queue]:
         """Enter the results that are due into the log and return who is positive."""
@@ -111,8 +111,8 @@ class Laboratory:
 
 
 def draw_results(
-    people: Ids, positive: NDArray[np.bool_], *, day: int, errors: TestErrors, stream: Stream
+    people: Ids, truly_positive: NDArray[np.bool_], *, day: int, errors: TestErrors, stream: Stream
 ) -> NDArray[np.bool_]:
     """Return the results of tests of people who are truly positive or not: bool [people tested]."""
-    rate = np.where(positive, 1.0 - errors.false_negative_rate, errors.false_positive_rate)
+    rate = np.where(truly_positive, 1.0 - errors.false_negative_rate, errors.false_positive_rate)
     return stream.uniform(people, day) < rate

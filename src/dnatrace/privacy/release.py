@@ -29,7 +29,8 @@ class Bounded:
     """A statistic of messages whose sensitivity is known.
 
     Attributes:
-        values: float64 [people] or [days, people]; a message changes one day at most.
+        values: float64 [people] or [rows, people]; what a row is, the method says. A message
+            changes one row at most.
         sensitivity: float64 of the same shape, the most that replacing one message changes each
             value, given the public facts (own tests, days and counts of contacts).
     """
@@ -64,7 +65,7 @@ class Protected:
             raise TrustBoundaryError("only dnatrace.privacy.mechanisms can protect a statistic")
 
     def rows(self) -> "list[Protected]":
-        """Return the rows of a statistic [days, people] one by one, each with the same event."""
+        """Return the rows of a statistic [rows, people] one by one, each with the same event."""
         return [Protected(values=row, event=self.event, seal=_SEAL) for row in self.values]
 
     def processed(

@@ -217,8 +217,9 @@ def privacy_against_outcome(
 def burdens(groups: Sequence[Group]) -> dict[str, Any]:
     """Return who bore it: quantities by age group and household size for every group.
 
-    Values are by "kind/quantity", one per class. A class of people that is empty in a run does
-    not count in its mean.
+    A kind is the column `grouped_by` of the table of groups, a class its column `group`: `Group` is
+    another thing here, runs that differ in their seed. Values are by "kind/quantity", one per
+    class. A class of people that is empty in a run does not count in its mean.
     """
     classes: dict[str, list[str]] = {}
     for row in groups[0].runs[0].groups:

@@ -37,10 +37,9 @@ def audit(
     """Return the empirical lower bound on ε of a configuration's method, beside its claim.
 
     Two encounters are audited, the victim met two days ago or yesterday; for methods whose noise
-    depends on contacts also days with others and a contact on the release day, which they hear at
-    once. The one that shows
-    most is returned. Each has `draws` of its own and an equal part of the error probability, so
-    that the confidence holds for all together.
+    depends on contacts also days with others and a contact on the release day, which counts at
+    once. The one that shows most is returned. Each has `draws` of its own and an equal part of the
+    error probability, so that the confidence holds for all together.
     """
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:

@@ -205,6 +205,9 @@ def gather_contacts(
 def pack_contacts(room: Any, scratch: Any, counts: Any) -> Any:
     """Close the gaps between the lists of `gather_contacts`: (offsets, senders, kinds).
 
+    Whose list it is, is the receiver; whom they meet, senders. A meeting is in both lists, so both
+    directions are there.
+
     Cost: one sequential pass over people, then contiguous copies, parallel over people.
     """
     n_people = counts.shape[0]

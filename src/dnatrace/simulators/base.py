@@ -90,7 +90,10 @@ class Simulator(Protocol):
         """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
 
     def advance(self) -> DayContacts:
-        """Advance one day and return the contacts over which the disease could pass that day."""
+        """Advance one day and return the contacts over which the disease could pass that day.
+
+        They are directed: where both people hear of a meeting, it is there in both directions.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

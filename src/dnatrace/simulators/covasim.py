@@ -335,11 +335,11 @@ def _course_states(
         np.uint8(CourseState.PRESYMPTOMATIC_MILD),
     )
     before[np.isnan(symptoms_on)] = CourseState.ASYMPTOMATIC
-    ill = np.where(
+    with_symptoms = np.where(
         severe_to_be, np.uint8(CourseState.SYMPTOMATIC), np.uint8(CourseState.SYMPTOMATIC_MILD)
     )
     np.copyto(states, before, where=infected)
-    np.copyto(states, ill, where=flags["symptomatic"])
+    np.copyto(states, with_symptoms, where=flags["symptomatic"])
     states[flags["severe"]] = CourseState.HOSPITALISED
     states[flags["critical"]] = CourseState.CRITICAL
     states[flags["dead"]] = CourseState.DEATH

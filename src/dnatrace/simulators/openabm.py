@@ -77,9 +77,9 @@ def _build_at(*_places: tuple[str, int]) -> str | None:
         return None  # whoever runs it is told why
 
 
-def _source(facts: dict[str, Any]) -> str:
-    version = f" {facts['version']}" if facts["version"] else ""
-    return f"OpenABM-Covid19{version} ({facts['variant']})"
+def _source(build: dict[str, Any]) -> str:
+    version = f" {build['version']}" if build["version"] else ""
+    return f"OpenABM-Covid19{version} ({build['variant']})"
 
 
 class OpenABMSettings(SimulatorSettings):
@@ -153,10 +153,10 @@ class OpenABM(ExternalPeople):
             )
         _require_installed()
         self._line = Line()
-        facts = self._line.ask("describe")
-        self.variant: str = facts["variant"]
-        self.source: str = _source(facts)
-        self._most_days: int = facts["most_days"]
+        build = self._line.ask("describe")
+        self.variant: str = build["variant"]
+        self.source: str = _source(build)
+        self._most_days: int = build["most_days"]
         self._require_days(n_days or 0)
         states, self.age_groups, self.households = self._line.ask(
             "build",

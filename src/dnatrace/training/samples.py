@@ -32,7 +32,7 @@ _MOST_REPEATS = 65_535
 def cubic_grid(n_levels: int = N_LEVELS) -> NDArray[np.float32]:
     """Return the levels (k / (levels - 1))³ with the anchors put in place of their neighbours.
 
-    Finer near 0, where most messages are, unlike the even grid of `infer(levels=…)`.
+    Finer near 0, where most messages are, more so than the quadratic grid of `infer(levels=…)`.
     Guarantee: strictly increasing from 0 to 1; with 128 levels, rounding to the nearest one moves
     a message m by at most 0.02·m^(2/3) + 1e-6.
     """
