@@ -303,10 +303,28 @@ def test_an_audit_is_kept_for_the_statement(tmp_path):
         assert "Last audit: on 20" in text
         assert "1,000 draws show at least 0 (99 % confidence). So few draws show nothing" in text
         assert "passed" not in text
+        assert "checksum catches slips, not forgery" in text
+    # Somebody's slip in the file, by as little as one digit.
+    (tmp_path / "few.json").write_text(json.dumps(kept | {"draws": 1_000_000}))
+    done = run(*SMALL, "--audit", "few.json", cwd=tmp_path)
+    expected = "dnatrace: few.json: was changed after the audit: its checksum is another\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+    (tmp_path / "few.json").write_text(json.dumps(dict(reversed(kept.items()))))  # no change
+    assert run(*SMALL, "--audit", "few.json", cwd=tmp_path).returncode == 0
     (tmp_path / "few.json").write_text("[]")
     done = run(*SMALL, "--audit", "few.json", cwd=tmp_path)
     assert done.returncode == 2
     assert "few.json: is not the result of an audit" in done.stderr
+
+
+def test_an_audit_of_many_releases_plays_a_contact_that_is_in_all_of_them():
+    order = ["audit", "--method", "traditional", "--releases", "14", "--draws", "20000", "-q"]
+    found = json.loads(run(*order, "--json").stdout)
+    assert (found["contact_age"], found["releases_reached"]) == (0, 14)
+    assert found["claimed_epsilon"] == pytest.approx(5.02, abs=0.005)  # as of a whole life
+    longer = ["--releases", "20", "--draws", "2000"]
+    text = run(*order, *longer).stdout
+    assert "over 20 releases, of which 14 can show it: it was made on the day of the first" in text
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,22 @@ def test_a_wrong_key_is_told_the_right_one(tmp_path, key, meant):
         assert (done.returncode, done.stderr) == (2, f"dnatrace: {message}\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("run --methd fn", "--method"),
+        ("run --sede 3", "--seed"),
+        ("list x --jsn", "--json"),
+        ("privacy calibrate --epsilo 1", "--epsilon"),
+    ],
+)
+def test_a_wrong_option_is_told_the_right_one_alone(words, meant):
+    done = run(*words.split())
+    wrong = next(word for word in words.split() if word.startswith("--"))
+    expected = f"dnatrace: No such option: {wrong}; did you mean {meant}?\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
 @pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00", "10:00:00"])
 @pytest.mark.parametrize("key", ["people", "method.decoder", "seir", "privacy.epsilon"])
 def test_a_date_as_a_value_is_one_plain_line(key, date):

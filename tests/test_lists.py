@@ -205,6 +205,32 @@ def test_infer_shows_names_and_dates(files):
     assert sorted(path.name for path in files.iterdir()) == ["contacts.csv", "tests.csv"]
 
 
+def warned(path, contacts, tests, *options):
+    write(path, "sender,receiver,day\n" + contacts, "person,day,positive\n" + tests)
+    done = run("infer", "contacts.csv", "tests.csv", *options, cwd=path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    return [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
+
+
+def test_a_slip_of_a_name_is_told(tmp_path):
+    contacts = "Anna,Ben,0\nBen,Cem,1\n"
+    assert warned(tmp_path, contacts, "Anna,0,1\nBen,1,0\n") == []
+    assert warned(tmp_path, contacts, "Ana,0,1\nDora,1,0\n") == [
+        "tests.csv: Ana is tested and in no contact; did you mean Anna?",
+        "tests.csv: Dora is tested and in no contact",
+    ]
+    many = "".join(f"stranger{i},0,1\n" for i in range(9))
+    assert warned(tmp_path, contacts, many)[3:] == ["tests.csv: so are 6 more who are tested"]
+    twice = warned(tmp_path, contacts + "anna,Cem,1\n", "Anna,0,1\n")
+    assert twice == ["'Anna' and 'anna' are taken for different people"]
+    assert warned(tmp_path, "0,1,0\n", "100,0,1\n") == [
+        "tests.csv: person 100 is tested and in no contact"
+    ]
+    answer = run("infer", "contacts.csv", "tests.csv", "--json", cwd=tmp_path).stdout
+    assert json.loads(answer)["tested_without_contacts"] == 1
+
+
 def test_infer_writes_names_dates_and_the_map(files):
     options = [*OPTIONS, "--out", "beliefs.csv", "--id-map", "ids.csv", "--people", "5"]
     done = run("infer", "contacts.csv", "tests.csv", *options, cwd=files)

@@ -4,13 +4,14 @@ Heavy imports happen inside the commands, so that `dnatrace --help` is instant.
 """
 
 import codecs
+import difflib
 import errno
 import io
 import os
 import sys
 import unicodedata
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,11 +58,19 @@ def main() -> None:
             _drop_output()
             _fail(f"output cannot be written: {error.strerror}", 1)
         if hasattr(error, "format_message"):  # wrong usage, as the parser tells it
-            _fail(error.format_message(), 2)
+            _fail(_usage(error), 2)
         if type(error).__name__ == "Abort":
             _fail("interrupted", 130)
         raise
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Any) -> str:
+    """Return what was wrong with a command; of similar options the most similar one."""
+    if not getattr(error, "possibilities", None):
+        return str(error.format_message())
+    similar = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
+    return f"{error.message}; did you mean {similar[0]}?"
 
 
 def _make_legible() -> None:

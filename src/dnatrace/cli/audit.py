@@ -59,10 +59,12 @@ def audit(
 
 
 def _words(a: dict[str, Any]) -> str:
+    from dnatrace.runs.kept_audits import contact_in_words
+
     return (
         f"{a['method']}, variant {a['release']}, own tests: {a['own_tests']}.\n"
-        f"Claimed: ε = {a['claimed_epsilon']:.3g} at δ = {a['delta']:g} for one contact over "
-        f"{a['releases']} release{'s' if a['releases'] > 1 else ''}.\n"
+        f"Claimed: ε = {a['claimed_epsilon']:.3g} at δ = {a['delta']:g} for "
+        f"{contact_in_words(a)}.\n"
         f"Shown by {a['draws']:,} draws: ε is at least {a['empirical_epsilon_lower_bound']:.3g} "
         f"({100 * a['confidence']:g} % confidence).\n"
         f"{a['verdict']}"

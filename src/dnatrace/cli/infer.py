@@ -120,6 +120,8 @@ def _read(
         _LOG.info("%d names, numbered in the order of their first appearance", len(read.names))
     if read.first_date is not None:
         _LOG.info("day 0 is %s, the earliest date of both files", read.first_date)
+    for line in lists.possible_slips(read):
+        _LOG.warning("warning: %s", line)
     return read
 
 
@@ -141,6 +143,7 @@ def _sizes(beliefs: "NDArray[np.float32]", read: "Lists") -> dict[str, Any]:
     n_people, n_days, _ = beliefs.shape
     values = {"people": n_people, "days": n_days}
     values |= {"contacts": read.contacts.size, "tests": read.tests.size}
+    values |= {"tested_without_contacts": len(read.without_contacts())}
     if read.first_date is None:
         return values
     last = read.date_of(n_days - 1)

@@ -38,8 +38,9 @@ def audit(
 
     Two encounters are audited, the victim met two days ago or yesterday; for methods whose noise
     depends on contacts also days with others and a contact on the release day, which counts at
-    once. The one that shows most is returned. Each has `draws` of its own and an equal part of the
-    error probability, so that the confidence holds for all together.
+    once, and of several releases a contact on the day of the first. Each is held to what is claimed
+    for it; the one that shows most is returned. Each has `draws` of its own and an equal part of
+    the error probability, so that the confidence holds for all together.
     """
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:
@@ -54,14 +55,16 @@ def audit(
     )
     results = []
     for encounter in encounters:
+        claimed, reached = _claim(config, encounter)
         result = run_audit(
             AdversaryGame(encounter, _method_maker(config)),
-            claimed_epsilon=_claimed_epsilon(config, encounter),
+            claimed_epsilon=claimed,
             delta=config.privacy.delta,
             draws=draws,
             confidence=1.0 - (1.0 - confidence) / len(encounters),
         )
-        results.append(replace(result, confidence=confidence))
+        known = {"contact_age": encounter.age, "releases_reached": reached}
+        results.append(replace(result, confidence=confidence, **known))
     return max(results, key=lambda r: (not r.passed, r.lower_bound))
 
 
@@ -117,17 +120,17 @@ def _method_maker(config: RunConfig) -> Callable[[int], Method]:
     return make
 
 
-def _claimed_epsilon(config: RunConfig, encounter: Encounter) -> float:
-    """Return the ε that the method claims for one contact over the releases of an encounter.
+def _claim(config: RunConfig, encounter: Encounter) -> tuple[float, int]:
+    """Return the ε claimed for the contact of an encounter, and how many releases it can change.
 
     A method whose stated sensitivity fails is held to what it states.
     """
     game = AdversaryGame(encounter, _method_maker(config))
-    game(0, 1)
+    reached = game.releases_reached()
     stated = Ledger()
     for event in game.events:
         stated.record(_as_stated(event) if isinstance(event, UnprovenEvent) else event)
-    return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta)
+    return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta), reached
 
 
 def _as_stated(event: UnprovenEvent) -> GaussianEvent:

@@ -37,6 +37,12 @@ class Quantity:
         """The label with the unit, for axes and columns."""
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most that the stored number can be: no number of a run is negative."""
+        is_share = self.unit in (PER_THOUSAND, PERCENT) and not self.per_person
+        return 0.0, 1.0 if is_share or self.key == "auroc" else math.inf
+
     def in_unit(self, stored: Any, people: Any) -> Any:
         """Return a stored number of a run of so many people in the unit; arrays of both, too."""
         return self.scale * stored / (people if self.per_person else 1)

@@ -18,6 +18,7 @@ from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig, flatten
 from dnatrace.runs.progress import Track
+from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import named_outside, require_config, run
 from dnatrace.sweeps.spread import CONFIDENCE, Spread
 from dnatrace.sweeps.sweep import Failure, Where, sweep
@@ -56,7 +57,8 @@ class Study(Generic[Label]):
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
         values = np.array([s[metric] for s in self.summaries[label]], dtype=np.float64)
-        return Spread(values=scale * values)
+        least, most = SUMMARY[metric].bounds if metric in SUMMARY else (-math.inf, math.inf)
+        return Spread(values=scale * values, bounds=(scale * least, scale * most))
 
     def n_rising(self, label: Label) -> int | None:
         """Return how many runs of a label ended before their peak; None if none of them says."""
