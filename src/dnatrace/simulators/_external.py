@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.simulators.base import CourseState, SimulatorSetup, checked_mask
+from dnatrace.errors import InputError
+from dnatrace.simulators.base import CourseState, People, SimulatorSetup
 
 USUAL_PEOPLE = 10_000
+_MOST_SEED = 2**31 - 1
 
 
 def arguments_of(setup: SimulatorSetup) -> dict[str, Any]:
@@ -16,29 +18,24 @@ def arguments_of(setup: SimulatorSetup) -> dict[str, Any]:
     return asdict(setup) | {"n_people": setup.n_people or USUAL_PEOPLE}
 
 
-class ExternalPeople:
+def check_draws(
+    name: str, seed: int, initially_infected: int, n_people: int, *, least_seed: int
+) -> None:
+    """Raise unless a simulator takes that seed and there are so many people to infect."""
+    if not least_seed <= seed <= _MOST_SEED:
+        raise InputError(f"seed: {name} takes seeds of {least_seed} … {_MOST_SEED}, not {seed}")
+    if not 0 <= initially_infected <= n_people:
+        raise InputError(
+            f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
+        )
+
+
+class ExternalPeople(People):
     """People of an external simulator: last states read, infections noticed."""
 
     def __init__(self, states: NDArray[np.uint8]) -> None:
-        self.n_people: int = states.size
-        self.day: int = 0
-        self._states = states
-        self._infected_on = np.where(states != CourseState.UNINFECTED, 0, -1).astype(np.int32)
-        self._isolated = np.zeros(states.size, dtype=np.bool_)
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """The `CourseState` of each person: uint8 [people], a copy."""
-        return self._states.copy()
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
-        return self._infected_on.copy()
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
-        self._isolated = checked_mask(isolated, self.n_people)
+        infected = states != CourseState.UNINFECTED
+        super().__init__(states, np.where(infected, 0, -1).astype(np.int32))
 
     def _end_day(self, states: NDArray[np.uint8]) -> None:
         """Take over the states at the end of a day."""

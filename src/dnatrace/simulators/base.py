@@ -132,14 +132,34 @@ class SimulatorSettings(Plugin):
         """Return the simulator of these settings on day 0."""
 
 
-def checked_mask(isolated: NDArray[np.bool_], n_people: int) -> NDArray[np.bool_]:
-    """Return a copy of a mask over people, or say what is wrong with it."""
-    mask = np.array(isolated)
-    if mask.dtype != np.bool_ or mask.shape != (n_people,):
-        raise InputError(
-            f"isolated must be a boolean array [{n_people}], not {mask.dtype} {list(mask.shape)}"
-        )
-    return mask
+class People:
+    """What every simulator keeps of its people; the arrays it is given are shared, not copied."""
+
+    def __init__(self, states: NDArray[np.uint8], infected_on: NDArray[np.int32]) -> None:
+        self.n_people: int = states.size
+        self.day: int = 0
+        self._states, self._infected_on = states, infected_on
+        self._isolated = np.zeros(states.size, dtype=np.bool_)
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """The `CourseState` of each person: uint8 [people], a copy."""
+        return self._states.copy()
+
+    @property
+    def infected_on(self) -> NDArray[np.int32]:
+        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
+        return self._infected_on.copy()
+
+    def isolate(self, isolated: NDArray[np.bool_]) -> None:
+        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
+        mask = np.array(isolated)
+        if mask.dtype != np.bool_ or mask.shape != (self.n_people,):
+            raise InputError(
+                f"isolated must be a boolean array [{self.n_people}], "
+                f"not {mask.dtype} {list(mask.shape)}"
+            )
+        self._isolated = mask
 
 
 def means_by_age_type(

@@ -11,7 +11,7 @@ import io
 import random
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
@@ -23,7 +23,7 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
-from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of
+from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of, check_draws
 from dnatrace.simulators._kernels import AT_HOME_ONLY, EVERYWHERE, NOWHERE
 from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
@@ -160,12 +160,7 @@ class Covasim(ExternalPeople):
         n_days: int = _MOST_DAYS,
     ) -> None:
         require_at_least("people", n_people, 10)
-        if not 0 <= seed <= _MOST_SEED:
-            raise InputError(f"seed: Covasim takes seeds of 0 … {_MOST_SEED}, not {seed}")
-        if not 0 <= initially_infected <= n_people:
-            raise InputError(
-                f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
-            )
+        check_draws("Covasim", seed, initially_infected, n_people, least_seed=0)
         module = load()
         factor_at_home = 1.0 if isolation_keeps_household else 0.0
         settings = {
@@ -224,21 +219,7 @@ class Covasim(ExternalPeople):
         return self._sim.states()
 
 
-class _Version(Protocol):
-    """What differs between the versions."""
-
-    def ages(self) -> NDArray[Any]: ...
-
-    def layer(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]: ...
-
-    def states(self) -> NDArray[np.uint8]: ...
-
-    def quarantine(self, people: NDArray[np.bool_]) -> None: ...
-
-    def step(self) -> None: ...
-
-
-def _build(module: Any, settings: dict[str, Any], seed: int) -> _Version:
+def _build(module: Any, settings: dict[str, Any], seed: int) -> "_Three | _Four":
     with _global_randomness_kept():
         sim = module.Sim(**settings)
         sim.initialize()

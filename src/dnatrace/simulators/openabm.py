@@ -15,7 +15,7 @@ from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.settings import setting
 from dnatrace.simulators import _openabm_model
-from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of
+from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of, check_draws
 from dnatrace.simulators._openabm_process import Line
 from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
@@ -27,7 +27,6 @@ from dnatrace.simulators.base import (
 
 ADDRESS = _openabm_model.ADDRESS
 FEWEST_PEOPLE = _openabm_model.FEWEST_PEOPLE
-_MOST_SEED = 2**31 - 1
 
 
 def is_installed() -> bool:
@@ -145,12 +144,7 @@ class OpenABM(ExternalPeople):
             raise InputError(
                 f"people: OpenABM-Covid19 needs {FEWEST_PEOPLE} at least, not {n_people}"
             )
-        if not 1 <= seed <= _MOST_SEED:
-            raise InputError(f"seed: OpenABM-Covid19 takes seeds of 1 … {_MOST_SEED}, not {seed}")
-        if not 0 <= initially_infected <= n_people:
-            raise InputError(
-                f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
-            )
+        check_draws("OpenABM-Covid19", seed, initially_infected, n_people, least_seed=1)
         _require_installed()
         self._line = Line()
         build = self._line.ask("describe")
