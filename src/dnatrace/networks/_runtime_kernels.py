@@ -18,13 +18,9 @@ LOGS = (0.25 * np.log1p(np.arange(1024))).astype(np.float32)  # of contact count
 
 @njit(cache=True, parallel=True)
 def nearest_levels(messages: Any, midpoints: Any, levels: Any) -> None:
-    """Fill levels with the number of the nearest grid point of every message.
+    """Fill levels uint8 [days, people] with the nearest grid point of messages of that shape.
 
-    Args:
-        messages: float32 [days, people].
-        midpoints: between neighbouring grid points, ascending, float32 [grid - 1].
-        levels: uint8 [days, people], the result; a message on a midpoint takes the upper one.
-
+    Midpoints lie between neighbouring grid points; a message on one takes the upper.
     Cost: one binary search per message, about 10 ns.
     """
     n_days, n_people = messages.shape

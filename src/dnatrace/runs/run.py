@@ -99,12 +99,9 @@ def run(
 
 
 def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = False) -> Loop:
-    """Return the parts of a run on day 0.
+    """Return the parts of a run on day 0; `method` is as for `run`.
 
-    Args:
-        config: what to build.
-        method: in place of the configuration's, as for `run`.
-        with_messages: whether messages are computed also for methods that do not look at them.
+    `with_messages` has messages computed also for methods that do not look at them.
     """
     seir, tests = config.seir, config.tests
     if method is None and not config.method.gives_tests:

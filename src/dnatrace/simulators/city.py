@@ -71,13 +71,9 @@ class City(People):
     pairs with an isolated, hospitalised or dead end are dropped. The order of a day is that of
     `simulators.base.Simulator`.
 
-    Args:
-        n_people: how many people to draw, 10,000 when None; not with `population`.
-        seed: of every draw; cities of one seed differ only by their decisions.
-        initially_infected: how many people are infected on day 0, or their ids.
-        isolation_keeps_household: whether isolated people still meet their housemates.
-        parameters: the figures; the published ones when None.
-        population: the people, instead of drawing them.
+    Arguments are as in `SimulatorSetup`, 10,000 people and the published figures when None;
+    `initially_infected` may be ids, and `population` people to use instead of drawing `n_people`.
+    Cities of one seed differ only by their decisions.
     """
 
     def __init__(

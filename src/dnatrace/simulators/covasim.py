@@ -142,12 +142,8 @@ class Covasim(ExternalPeople):
     draws of a day come from a stream of their own, so that several simulators do not disturb each
     other; the global generators are left as they were.
 
-    Args:
-        n_people: how many people, 10 at least.
-        seed: of every draw, below 2^31.
-        initially_infected: how many people are infected on day 0.
-        isolation_keeps_household: whether isolated people still meet their housemates.
-        n_days: the most days it will be advanced; Covasim lays out its results for them.
+    Arguments are as in `SimulatorSetup`: 10 people at least, a seed below 2^31. Covasim lays out its
+    results for `n_days`.
     """
 
     def __init__(

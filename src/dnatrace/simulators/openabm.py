@@ -123,12 +123,8 @@ class OpenABM(ExternalPeople):
     global, and it ends its process when it cannot continue. `infected_on` keeps the first
     infection.
 
-    Args:
-        n_people: how many people, 5,000 at least: with fewer it cannot draw its households.
-        seed: of every draw, 1 … 2^31 - 1.
-        initially_infected: how many people are infected on day 0.
-        isolation_keeps_household: whether isolated people still meet their housemates.
-        n_days: the most days it will be advanced, to be told at once if they are too many.
+    Arguments are as in `SimulatorSetup`: 5,000 people at least, because with fewer it cannot draw
+    its households, and a seed of 1 … 2^31 - 1. `n_days` tells at once if they are too many.
     """
 
     def __init__(

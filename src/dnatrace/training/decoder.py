@@ -126,11 +126,6 @@ def train(cases: Cases, settings: Settings, *, track: Track | None = None) -> di
 
     Guarantee: the same arguments give the same bits on one machine.
     Cost: `steps` passes of infected × (1 + others) rows forward and back.
-
-    Args:
-        cases: of all runs.
-        settings: how to train.
-        track: wraps the steps, for instance with a progress bar.
     """
     if not len(cases):
         raise InputError("training needs somebody infected")

@@ -132,12 +132,7 @@ def resampled_areas(
 ) -> Floats:
     """Return the AUC of every resampling: float64 [resamplings].
 
-    Args:
-        scores: float64 [n]; NaN is refused.
-        positive: bool [n].
-        person: column of each sample in `drawn`, int64 [n].
-        drawn: how often each person is drawn, uint8 [resamplings, people].
-        weights: of the samples, float64 [n]; 1 when None.
+    Arguments as in the kernel, in any order of samples; scores that are NaN are refused.
     """
     if np.isnan(scores).any():
         raise InputError("a score is not a number")

@@ -93,12 +93,8 @@ def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> Data
 
     One sample per person and day, of the living with the app: all in state I, and as many others,
     drawn uniformly from all days of the split (fewer when there are not so many).
+    The directory must be new or empty; `track` wraps the days of both passes.
     Cost: two closed-loop runs per seed, and 8 bytes per person-day of a split at once.
-
-    Args:
-        plan: what to generate.
-        directory: new or empty.
-        track: wraps the days of both passes, for instance with a progress bar.
     """
     writer = DatasetWriter(
         directory=directory,

@@ -128,12 +128,8 @@ def train_models(
 ) -> list[dict[str, Any]]:
     """Train the variants of a network, write model files and curves (CSV, SVG), return a row each.
 
-    A run that was killed resumes from its last epoch when it is started again.
-
-    Args:
-        order: what to train.
-        force: whether models that are there may be replaced.
-        track: wraps epochs, for instance with a progress bar.
+    A run that was killed resumes from its last epoch when it is started again. Models that are
+    there are replaced with `force` alone; `track` wraps epochs.
     """
     if not force:
         _keep_models(order)
