@@ -142,8 +142,8 @@ class Covasim(ExternalPeople):
     draws of a day come from a stream of their own, so that several simulators do not disturb each
     other; the global generators are left as they were.
 
-    Arguments are as in `SimulatorSetup`: 10 people at least, a seed below 2^31. Covasim lays out its
-    results for `n_days`.
+    Arguments are as in `SimulatorSetup`: 10 people at least, a seed below 2^31. Covasim lays out
+    its results for `n_days`.
     """
 
     def __init__(
