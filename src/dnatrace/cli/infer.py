@@ -66,8 +66,9 @@ def infer(
     if out is not None:
         belief_tables.check_format(out)
         keep_inputs(out, (contacts, tests), force=force)
-    _check_id_map(id_map, contacts, tests, out)
     if id_map is not None:
+        if id_map.resolve() in [p.resolve() for p in (contacts, tests, out) if p is not None]:
+            raise InputError(f"--id-map {id_map}: is another file of this command")
         keep_inputs(id_map, (), force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
     beliefs = fn.infer(
@@ -90,12 +91,6 @@ def infer(
         values=values | {"highest": highest, "version": __version__},
         shown=[_title(values), table(highest)] if out is None else [],
     )
-
-
-def _check_id_map(id_map: Path | None, *others: Path | None) -> None:
-    """Raise rather than write over another file of the command."""
-    if id_map is not None and id_map.resolve() in [p.resolve() for p in others if p is not None]:
-        raise InputError(f"--id-map {id_map}: is another file of this command")
 
 
 def _read(

@@ -110,17 +110,12 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
         "outcomes": described(OUTCOMES),
         "rows": [
             _series(group)
-            | {"seeds": len(group.runs), "rising": _n_rising(group)}
+            | {"seeds": len(group.runs), "rising": group.n_rising}
             | {"values": {q.key: _numbers(group.values(q)) for q in RESULTS}}
             | {"each": _each(group) if several else {}}
             for group in groups
         ],
     }
-
-
-def _n_rising(group: Group) -> int:
-    """Return how many runs ended before their peak; older ones do not say."""
-    return sum(run.summary.get("peak_reached") is False for run in group.runs)
 
 
 def _each(group: Group) -> dict[str, list[float | None]]:

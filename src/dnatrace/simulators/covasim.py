@@ -61,11 +61,7 @@ def installed_version() -> str | None:
 def installed_build() -> str | None:
     """Return `Covasim.source` of the installed version, None when there is none."""
     version = installed_version()
-    return None if version is None else _source(version)
-
-
-def _source(version: str) -> str:
-    return f"Covasim {version}"
+    return None if version is None else f"Covasim {version}"
 
 
 def load() -> Any:
@@ -174,7 +170,7 @@ class Covasim(ExternalPeople):
         self._in_isolation = AT_HOME_ONLY if isolation_keeps_household else NOWHERE
         self._n_days = n_days
         super().__init__(self._sim.states())
-        self.source: str = _source(module.__version__)
+        self.source: str = f"Covasim {module.__version__}"
         ages = self._sim.ages() // 10
         self.age_groups: NDArray[np.uint8] = np.minimum(ages, N_AGE_GROUPS - 1).astype(np.uint8)
         self.households: NDArray[np.int32] = _households(*self._sim.layer("h"), n_people)

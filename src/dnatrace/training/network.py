@@ -173,7 +173,9 @@ def train(
     epochs = range(done, settings.epochs)
     for epoch in track(epochs, len(epochs)) if track and epochs else epochs:
         progress.state, loss = _epoch(progress.state, task, step, settings, epoch)
-        weights = _weights(progress.state, settings)
+        network, _ = progress.state.parameters
+        used, _ = network.effective(progress.state.power, iterations=settings.power_iterations)
+        weights = deepset.as_arrays(used)
         scores = predict(architecture, weights, validation, p1=p1)
         auc = _validation_auc(scores, validation)
         rate = float(_schedule(settings, steps)((epoch + 1) * steps))
@@ -316,12 +318,6 @@ def _first_state(architecture: Architecture, settings: Settings, steps: int) -> 
     network, power = deepset.create(architecture, settings.seed)
     parameters = (network, jnp.asarray(_FIRST_OFFSET))
     return _State(parameters, power, _optimiser(settings, steps).init(parameters))
-
-
-def _weights(state: _State, settings: Settings) -> dict[str, Floats]:
-    network, _ = state.parameters
-    weights, _ = network.effective(state.power, iterations=settings.power_iterations)
-    return deepset.as_arrays(weights)
 
 
 def _key(
