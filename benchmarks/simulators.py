@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.measure import in_own_process, print_table
 from dnatrace.simulators import covasim, openabm
+from dnatrace.simulators._external import both_directions
 from dnatrace.simulators._openabm_model import Model
-from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.covasim import Covasim
 from dnatrace.simulators.openabm import OpenABM
 

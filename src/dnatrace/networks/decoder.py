@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.networks import _decoder_kernels as kernels
+from dnatrace.networks import _runtime_kernels as kernels
 from dnatrace.networks import model_file
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
 from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person

@@ -12,6 +12,7 @@ from dnatrace.errors import InputError
 from dnatrace.plugins import Plugin
 from dnatrace.records import DayContacts
 
+NAME = "who meets whom, and who gets infected (docs/simulators.md)"  # of `simulator.name`
 N_AGE_GROUPS = 9  # decades: 0-9, 10-19, …, 70-79, 80 and over
 
 # Age groups 0-1 are children, 2-6 adults, 7-8 elderly: types that differ in their contacts.

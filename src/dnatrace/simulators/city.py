@@ -16,7 +16,7 @@ from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
 from dnatrace.simulators import _kernels
-from dnatrace.simulators.base import People, Simulator, SimulatorSettings, SimulatorSetup
+from dnatrace.simulators.base import NAME, People, Simulator, SimulatorSettings, SimulatorSetup
 from dnatrace.simulators.disease import (
     TRANSMISSIBILITY,
     Disease,
@@ -41,9 +41,7 @@ class CityParameters:
 class CitySettings(SimulatorSettings):
     """The built-in city."""
 
-    name: Literal["city"] = setting(
-        "city", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["city"] = setting("city", NAME)
     transmissibility: Transmissibility = TRANSMISSIBILITY
 
     @classmethod

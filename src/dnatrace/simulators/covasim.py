@@ -23,11 +23,17 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
-from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of, check_draws
+from dnatrace.simulators._external import (
+    USUAL_PEOPLE,
+    ExternalPeople,
+    arguments_of,
+    both_directions,
+    check_draws,
+)
 from dnatrace.simulators._kernels import AT_HOME_ONLY, EVERYWHERE, NOWHERE
-from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
     N_AGE_GROUPS,
+    NAME,
     ContactKind,
     CourseState,
     Simulator,
@@ -96,9 +102,7 @@ def load() -> Any:
 class CovasimSettings(SimulatorSettings):
     """Covasim, when it is installed."""
 
-    name: Literal["covasim"] = setting(
-        "covasim", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["covasim"] = setting("covasim", NAME)
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""

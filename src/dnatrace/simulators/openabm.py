@@ -15,11 +15,17 @@ from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.settings import setting
 from dnatrace.simulators import _openabm_model
-from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of, check_draws
+from dnatrace.simulators._external import (
+    USUAL_PEOPLE,
+    ExternalPeople,
+    arguments_of,
+    both_directions,
+    check_draws,
+)
 from dnatrace.simulators._openabm_process import Line
-from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
     MEETS_NOBODY,
+    NAME,
     Simulator,
     SimulatorSettings,
     SimulatorSetup,
@@ -84,9 +90,7 @@ def _source(build: dict[str, Any]) -> str:
 class OpenABMSettings(SimulatorSettings):
     """OpenABM-Covid19, when it is installed."""
 
-    name: Literal["openabm"] = setting(
-        "openabm", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["openabm"] = setting("openabm", NAME)
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""

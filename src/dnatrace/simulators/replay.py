@@ -15,6 +15,7 @@ from dnatrace.simulators._kernels import EVERYWHERE
 from dnatrace.simulators.base import (
     N_AGE_GROUPS,
     N_KINDS,
+    NAME,
     ContactKind,
     People,
     Simulator,
@@ -39,9 +40,7 @@ class ReplaySettings(SimulatorSettings):
 
     knows_people: ClassVar[bool] = True
     read_by_content: ClassVar[tuple[str, ...]] = ("contacts",)
-    name: Literal["replay"] = setting(
-        "replay", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["replay"] = setting("replay", NAME)
     contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
     transmissibility: Transmissibility = TRANSMISSIBILITY
 
