@@ -5,11 +5,13 @@ contacts and the tests of the window and gives each phone what it received.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.inference import exposures as ex
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.records import ContactWindow
 from dnatrace.seir import SeirParameters, TestErrors
@@ -26,6 +28,13 @@ class Received:
 
     exposures: NDArray[np.float32]
     messages: NDArray[np.float32] | None
+
+
+class ExchangeKind(StrEnum):
+    """What messages are made of."""
+
+    ROUNDS = "rounds"
+    OWN_TESTS = "own-tests"
 
 
 class Exchange(Protocol):
@@ -59,3 +68,33 @@ class NeighbourRounds:
         exposures = fn.message_rounds(window, outcomes, rounds=self.rounds, **model)
         messages = fn.infected(exposures, outcomes, **model) if with_messages else None
         return Received(exposures=exposures, messages=messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTests:
+    """Messages from the sender's own tests alone: no rounds, no echo, no enclave.
+
+    Guarantee: the column of a person in `messages` is a function of that person's column of
+    `outcomes` and of public parameters. Nobody else's tests and no contact enter it, so what a
+    phone sends depends on nothing that it heard.
+
+    Attributes:
+        parameters: of the statistical model.
+        test_errors: how often tests err.
+    """
+
+    parameters: SeirParameters
+    test_errors: TestErrors
+
+    def receive(
+        self, window: ContactWindow, outcomes: NDArray[np.int8], *, with_messages: bool
+    ) -> Received:
+        """Return P(I) given own tests, and what it adds up to for those who met its senders."""
+        messages = fn.infected(
+            np.zeros(outcomes.shape, dtype=np.float32),
+            outcomes,
+            parameters=self.parameters,
+            test_errors=self.test_errors,
+        )
+        exposures = ex.exposures_of(window, messages, p1=self.parameters.p1)
+        return Received(exposures=exposures, messages=messages if with_messages else None)
