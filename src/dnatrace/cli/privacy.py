@@ -90,7 +90,7 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     stored = store.read_ledger(run)
     spent = stored["spent"]
     verdict = "every cost is proved" if spent["sound"] else "NOT all costs are proved and finite"
-    units = [_cost(unit, spent) for unit in ("release", "score", "contact", "pair")]
+    units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
     title = f"{spent['releases']} releases, {verdict}"
     newest = [_texts(row) for row in stored["releases"][-5:]]
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])

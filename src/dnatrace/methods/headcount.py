@@ -15,20 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.inference.exchange import ExchangeKind
+from dnatrace.inference.exchange import ExchangeKind, OwnTests
 from dnatrace.inference.heads import Closeness, head_counts
 from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, RELEASE
 from dnatrace.methods.tally import ContactRate, trained_on
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import SENSITIVITY, Decoder, DecoderInputs, Heads, load_decoder
+from dnatrace.networks.decoder import (
+    SENSITIVITY,
+    Alarm,
+    Decoder,
+    DecoderInputs,
+    Heads,
+    load_decoder,
+)
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded
 from dnatrace.settings import setting
 
 _PURPOSE = "noise/headcount"
+_LEAST = 1e-12  # a message that cannot be 0 is not divided by
 
 
 class HeadcountRelease(StrEnum):
@@ -193,7 +201,7 @@ class Headcount(PrivateMethod):
         """
         messages = self.setup.require_messages(public, secret)
         if self.variant is HeadcountRelease.DAILY:
-            alarms = self.decoder.alarm(messages)
+            alarms = standing_alarms(messages, public, self.decoder.alarm)
         else:
             alarms = news_alarms(public, memory)
         closeness = Closeness(fading=self.heads.fading, bounds=self.heads.bounds)
@@ -208,6 +216,16 @@ class Headcount(PrivateMethod):
         inputs = decoder_inputs(public, prepared)
         numbers = by_release.reshape(-1, public.n_people)
         return self.decoder.scores(numbers, self.mechanism.multiplier, inputs)
+
+
+def standing_alarms(messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm) -> Floats:
+    """Return how much everybody alarms by day, in [0, 1]: float64 [days, people].
+
+    A message is taken relative to that of somebody just found positive, a public number: however
+    often tests err, what a fresh positive result says is a full alarm.
+    """
+    exchange = OwnTests(parameters=public.parameters, test_errors=public.test_errors)
+    return alarm(messages / max(exchange.just_found, _LEAST))
 
 
 def news_alarms(public: PublicFacts, memory: Known | None) -> Floats:

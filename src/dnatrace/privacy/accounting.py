@@ -232,6 +232,28 @@ class Ledger:
         """
         return epsilon_of_mu(self.mu(unit) * math.sqrt(receivers), delta)
 
+    def pair_epsilon(self, delta: float, days: int) -> float:
+        """Return ε of a pair that meets once per day on so many consecutive days, at δ.
+
+        As if the noise of the dearest release were that of every release from the first to the last
+        that the pair reaches; infinite when unbounded.
+        """
+        if any(isinstance(e, UnprotectedEvent) for e in self._events):
+            return math.inf
+        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
+        dearest = max(
+            (math.sqrt(sum(_long_pair(e.lifetime, days))) * _true_mu(e) for e in noised),
+            default=0.0,
+        )
+        return epsilon_of_mu(dearest, delta)
+
+    @property
+    def person_unfinished(self) -> bool:
+        """Whether the run ended before a test of its first day was out of all releases."""
+        noised = [e for e in self._events if isinstance(e, GaussianEvent)]
+        life = max((len(e.lifetime.person or ()) for e in noised), default=0)
+        return bool(noised) and noised[-1].day - noised[0].day + 1 < life
+
     def score_epsilon(self, delta: float) -> float:
         """Return ε of a single score, for somebody who sees no other; infinite when unbounded.
 
@@ -293,9 +315,8 @@ class Ledger:
 def _compose(events: list[Any], unit: Unit) -> float:
     mus: dict[Lifetime, dict[int, float]] = {}
     for event in events:
-        ratio = event.bound_worst if isinstance(event, UnprovenEvent) else 1.0
         days = mus.setdefault(event.lifetime, {})
-        days[event.day] = math.hypot(days.get(event.day, 0.0), ratio * event.mu)
+        days[event.day] = math.hypot(days.get(event.day, 0.0), _true_mu(event))
     if unit is Unit.RELEASE:
         spent = (max(life.shares) * mu for life, days in mus.items() for mu in days.values())
         return max(spent, default=0.0)
@@ -335,17 +356,22 @@ def _filtered(events: list[Any], mu: float, unit: Unit) -> float:
 
 def _pair_squares(lifetime: Lifetime, mu_by_day: dict[int, float], start: int) -> Iterable[float]:
     """Yield the squared μ of each release for a pair that first meets on day `start`."""
-    shares = lifetime.shares
-    for day in range(start, start + PAIR_DAYS + len(shares)):
+    for day, total in enumerate(_long_pair(lifetime, PAIR_DAYS), start):
         mu = mu_by_day.get(day, 0.0)
-        reached = [
-            shares[day - met]
-            for met in range(start, start + PAIR_DAYS)
-            if 0 <= day - met < len(shares)
-        ]
-        together = sum(reached) if not lifetime.once else max(reached, default=0.0)
-        total = together**2 if lifetime.joint else sum(s * s for s in reached)
         yield mu * mu * total
+
+
+def _long_pair(lifetime: Lifetime, days: int) -> Iterable[float]:
+    """Yield the square of each release, over its μ², of a pair that meets on `days` days."""
+    shares = lifetime.shares
+    for day in range(days + len(shares)):
+        reached = shares[max(0, day - days + 1) : day + 1][::-1]  # the first meeting first
+        together = max(reached, default=0.0) if lifetime.once else sum(reached)
+        yield together**2 if lifetime.joint else sum(share * share for share in reached)
+
+
+def _true_mu(event: "GaussianEvent | UnprovenEvent") -> float:
+    return event.mu * (event.bound_worst if isinstance(event, UnprovenEvent) else 1.0)
 
 
 def _weighted_median(counts: Counter[float]) -> float:

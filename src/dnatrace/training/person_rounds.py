@@ -19,6 +19,7 @@ from dnatrace.methods.headcount import (
     HeadcountRelease,
     Known,
     news_alarms,
+    standing_alarms,
 )
 from dnatrace.methods.public_facts import FLOOR, PublicFactsAlone
 from dnatrace.networks.architecture import WINDOW
@@ -40,7 +41,7 @@ from dnatrace.training.decoder_rounds import (
     record,
 )
 
-ALARM = Alarm(low=0.02, high=0.1)
+ALARM = Alarm(low=0.3, high=0.9)  # of messages relative to that of a fresh positive test
 SCENARIOS: tuple[dict[str, Any], ...] = (
     {"tests.capacity": 0.08},
     {"tests.capacity": 0.04},
@@ -100,7 +101,7 @@ class Student:
         assert self.heads is not None
         assert log.secret.messages is not None
         if self.heads.release == HeadcountRelease.DAILY:
-            alarms = ALARM(log.secret.messages)
+            alarms = standing_alarms(log.secret.messages, log.public, ALARM)
         else:
             alarms = news_alarms(log.public, before)
         closeness = Closeness(fading=self.heads.fading, bounds=self.heads.bounds)
