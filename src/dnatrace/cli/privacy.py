@@ -89,7 +89,7 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     stored = store.read_ledger(run)
     spent = stored["spent"]
     verdict = "every cost is proved" if spent["sound"] else "NOT all costs are proved and finite"
-    units = [_cost(unit, spent) for unit in ("release", "score", "contact", "pair")]
+    units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
     title = f"{spent['releases']} releases, {verdict}"
     newest = [
         {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in row.items()}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.plugins import Plugin
 from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import FastNoise, Noise
@@ -131,10 +132,13 @@ class Setup:
         target: what noise is calibrated for.
         window_days: the most days a contact stays in the window.
         noise: where noise comes from.
+        own_tests: whether messages are functions of their sender's own tests alone. Without that
+            nothing can be proved about a person.
     """
 
     target: Target
     window_days: int = 14
+    own_tests: bool = False
     noise: Noise = field(default_factory=lambda: FastNoise(seed=0))
 
     def require_messages(self, public: PublicFacts, secret: SecretFacts) -> NDArray[np.float32]:
@@ -162,6 +166,8 @@ class MethodSettings(Plugin):
     # Whether a message counts from the day of the contact on, or noise depends on the number of
     # contacts: an audit then plays more worlds.
     counts_contacts: ClassVar[bool] = False
+    # What its messages are made of, unless the configuration says otherwise.
+    exchange: ClassVar[ExchangeKind] = ExchangeKind.ROUNDS
     gives_tests: ClassVar[bool] = True
 
     @abstractmethod

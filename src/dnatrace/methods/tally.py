@@ -72,13 +72,17 @@ class TallySettings(MethodSettings):
     @property
     def training(self) -> str:
         """Where the decoder comes from."""
-        decoder = load_decoder(self.decoder)
-        runs = decoder.provenance.get("runs", {})
-        return (
-            f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
-            f"{runs.get('count', 'unknown')} runs of simulated people: training has no privacy "
-            "cost. It reads noisy tallies and public facts alone, so it needs no bound of its own."
-        )
+        return trained_on(load_decoder(self.decoder), "noisy tallies and public facts alone")
+
+
+def trained_on(decoder: Decoder, reads: str) -> str:
+    """Return where a decoder comes from, for the statement."""
+    runs = decoder.provenance.get("runs", {})
+    return (
+        f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
+        f"{runs.get('count', 'unknown')} runs of simulated people: training has no privacy "
+        f"cost. It reads {reads}, so it needs no bound of its own."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

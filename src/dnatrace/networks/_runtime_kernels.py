@@ -268,18 +268,19 @@ def _first_layer(
     tallies: Any, outcomes: Any, log_contacts: Any, group: Any, common: Any, weight: Any, y: Any
 ) -> None:
     """Fill y with the first layer of one person; most inputs are 0 (few days have a test)."""
-    window = tallies.size
+    numbers, window = tallies.size, outcomes.size
     for k in range(y.size):
         y[k] = common[k]
-    for a in range(window):
+    for a in range(numbers):
         add_scaled(tallies[a], weight[a], y)
     for a in range(window):
         if outcomes[a] >= 0:
-            row = window + a if outcomes[a] == 0 else 2 * window + a
+            row = numbers + a if outcomes[a] == 0 else numbers + window + a
             add_scaled(np.float32(1.0), weight[row], y)
-    add_scaled(log_contacts, weight[3 * window], y)
-    if group < weight.shape[0] - 3 * window - 1:
-        add_scaled(np.float32(1.0), weight[3 * window + 1 + group], y)
+    contacts = numbers + 2 * window
+    add_scaled(log_contacts, weight[contacts], y)
+    if group < weight.shape[0] - contacts - 1:
+        add_scaled(np.float32(1.0), weight[contacts + 1 + group], y)
 
 
 @njit(cache=True, parallel=True)
@@ -296,7 +297,9 @@ def decode(
     bias_2: Any,
     scores: Any,
 ) -> None:
-    """Fill scores [people]; tallies float32 and outcomes int8 are [people, 14], newest day first.
+    """Fill scores [people]; the newest day is first in what they are made of.
+
+    Tallies are float32 [people, 14 × channels], outcomes int8 [people, 14];
 
     common holds the bias of the first layer and the inputs that are the same for everybody.
     Weights are [inputs, outputs]; an age group that weight_0 has no row for counts as unknown.

@@ -25,6 +25,20 @@ PROTECTED = (
     "Two windows are neighbours when one message has another value; how many contacts "
     "there were, and on which days, is public."
 )
+NO_PERSON = (
+    "no bound. A test result of one person changes what phones of others say, or counts once for "
+    "every contact, so nothing is proved of what somebody who met the person learns from all their "
+    "scores, nor of what people learn who never met them. The costs below are about single "
+    "messages; `dnatrace audit --unit person` measures what one test gives away."
+)
+PERSON = (
+    "given everybody else's tests and who met whom. Whoever never met the person learns nothing of "
+    "it. Two test results of a person, or one on another day, are two units: at most √2 times as "
+    "far apart. What that person's absence or the tests of others tell is not covered."
+)
+POOLED = (2, 5, 20, 100)  # receivers who put their scores together
+LONGER_PAIRS = (30, 100)  # days on which a pair goes on meeting
+
 NOTHING_PROTECTED = (
     "whoever receives a score may learn with certainty what others keep secret: what phones of "
     "contacts said, their tests, or who is infected. The cost is unbounded. No noise was added, so "
@@ -108,6 +122,7 @@ def _protection(
     if not _noised(ledger):
         return [f"Protected: {NO_MESSAGE}", f"Not protected: {NOT_PROTECTED_BY_SILENCE}"]
     return [
+        f"One person: {_person(ledger, delta)}",
         f"Protected: {PROTECTED}",
         *_costs(ledger, delta, deltas),
         f"What that means: {_odds(ledger, delta)}",
@@ -160,6 +175,12 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             "These are the costs so far: the run ended before a pair that meets on "
             f"{PAIR_DAYS} days was at its end. From {life} days on a run has them all."
         )
+    longer = "; ".join(
+        f"{_number(ledger.pair_epsilon(delta, days))} for {days} days" for days in LONGER_PAIRS
+    )
+    lines.append(
+        f"A pair that goes on meeting costs more, at δ = {delta:g}: {longer}, all releases made."
+    )
     reads = max((e.reads for e in ledger.events if isinstance(e, GaussianEvent)), default=1)
     if reads > 1:
         lines.append(
@@ -175,6 +196,23 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             f"{_number(true['worst'])} for the worst one found, at most {_number(true['bound'])}."
         )
     return lines
+
+
+def _person(ledger: Ledger, delta: float) -> str:
+    """Return what one test result of one person costs, and when receivers pool their scores."""
+    epsilon = ledger.epsilon(Unit.PERSON, delta)
+    if epsilon == float("inf"):
+        return NO_PERSON
+    pooled = ", ".join(
+        f"{k}: {_number(ledger.epsilon(Unit.PERSON, delta, receivers=k))}" for k in POOLED
+    )
+    so_far = " so far" if ledger.person_unfinished else ""
+    return (
+        f"ε = {_number(epsilon)}{so_far} at δ = {delta:g} for one test result of a person, for "
+        f"ever, against one receiver who keeps every score, {PERSON} Somebody who knows all else "
+        f"guesses the result right at most {in_a_hundred(guessing_limit(epsilon, delta))} times in "
+        f"100. Receivers who pool their scores, by their number: {pooled}."
+    )
 
 
 def _odds(ledger: Ledger, delta: float) -> str:

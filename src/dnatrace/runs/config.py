@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS
 from dnatrace.methods.base import MethodSettings, Setup
 from dnatrace.methods.catalogue import METHODS
@@ -68,7 +69,9 @@ class PrivacySettings(Settings):
     delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
         1e-3, "probability that the bound may fail, δ", source=_PAPER
     )
-    unit: Unit = setting(Unit.RELEASE, "what ε is calibrated for: `release`, `contact` or `pair`")
+    unit: Unit = setting(
+        Unit.RELEASE, "what ε is calibrated for: `person`, `release`, `contact` or `pair`"
+    )
     noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
 
     @property
@@ -89,6 +92,12 @@ class ModelSettings(SeirParameters):
     )
     rounds: Annotated[int, Field(ge=1, strict=True)] = setting(
         DEFAULT_ROUNDS, "updates of everybody per day", source=_PAPER
+    )
+
+    exchange: ExchangeKind | None = setting(
+        None,
+        "what messages are made of: `rounds` of everybody's updates, or their sender's "
+        "`own-tests` alone; if absent as the method has it (`own-tests` for `headcount`)",
     )
 
     @property
@@ -200,7 +209,13 @@ class RunConfig(Settings):
             target=self.privacy.target,
             window_days=self.seir.window,
             noise=noise or self.privacy.source(self.seed),
+            own_tests=self.exchange is ExchangeKind.OWN_TESTS or self.seir.rounds == 1,
         )
+
+    @property
+    def exchange(self) -> ExchangeKind:
+        """What messages are made of."""
+        return self.seir.exchange or self.method.exchange
 
     def effective(self) -> dict[str, Any]:
         """Return plain values of the settings that have an effect, as they are stored."""

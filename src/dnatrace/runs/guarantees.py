@@ -25,6 +25,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "epsilon": asked.epsilon if private else spent["per_release_epsilon"],
         "delta": asked.delta,
         "unit": asked.unit.value,
+        "per_person_epsilon": spent["per_person_epsilon"],
         "per_release_epsilon": spent["per_release_epsilon"],
         "per_score_epsilon": spent["per_score_epsilon"],
         "per_contact_epsilon": spent["per_contact_epsilon"],

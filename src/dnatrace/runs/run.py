@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
-from dnatrace.inference.exchange import NeighbourRounds
+from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
 from dnatrace.methods.ranker import OutsideSettings, as_method
@@ -115,9 +115,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")
     return Loop(
         simulator=build_simulator(config),
-        exchange=NeighbourRounds(
-            parameters=seir.parameters, test_errors=tests.errors, rounds=seir.rounds
-        ),
+        exchange=build_exchange(config),
         method=tracer,
         policy=config.policy.build(config.isolation, config.seed),
         laboratory=Laboratory(rules=tests, seed=config.seed),
@@ -127,6 +125,14 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         adoption=config.app.by_age,
         with_messages=with_messages,
     )
+
+
+def build_exchange(config: RunConfig) -> Exchange:
+    """Return what phones of a configuration receive from each other."""
+    parameters, errors = config.seir.parameters, config.tests.errors
+    if config.exchange is ExchangeKind.OWN_TESTS:
+        return OwnTests(parameters=parameters, test_errors=errors)
+    return NeighbourRounds(parameters=parameters, test_errors=errors, rounds=config.seir.rounds)
 
 
 def build_simulator(config: RunConfig) -> Simulator:
