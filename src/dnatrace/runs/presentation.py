@@ -64,8 +64,16 @@ def privacy_line(privacy: dict[str, Any]) -> str:
     alone = f", {shown(score)} for one score alone" if score > release else ""
     return (
         f"Privacy: ε = {shown(release)} per release{alone}, {shown(contact)} per contact over its "
-        f"life, {shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); proved."
+        f"life, {shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); "
+        f"{_kept(privacy)}"
     )
+
+
+def _kept(privacy: dict[str, Any]) -> str:
+    """Return what the promise is worth with the noise of the run."""
+    if privacy["protects"]:
+        return "proved."
+    return f"SIMULATION: proved for ideal noise, but {privacy['noise']} noise protects nobody."
 
 
 def sparkline(values: np.ndarray, width: int = 50) -> str:
