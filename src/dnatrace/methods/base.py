@@ -163,6 +163,8 @@ class MethodSettings(Plugin):
     # contacts: an audit then plays more worlds.
     counts_contacts: ClassVar[bool] = False
     gives_tests: ClassVar[bool] = True
+    # Whether it remembers what the newest day said, and so misses days that are filled later.
+    reads_newest_day: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, setup: Setup) -> Method:

@@ -66,7 +66,7 @@ def sensitivity_claims(config: RunConfig) -> list[Claim]:
         outcomes,
         counts,
         parameters=parameters,
-        test_errors=config.tests.errors,
+        test_errors=config.tests.believed,
         gamma=gamma,
         with_exposed=False,
     )

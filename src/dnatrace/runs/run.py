@@ -114,12 +114,17 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         if method is None
         else as_method(method, n_days=config.days)
     )
+    if seir.contacts_before_tests and (method is not None or config.method.reads_newest_day):
+        raise InputError(
+            "seir.contacts_before_tests leaves the newest day of the window empty, and this method "
+            "reads that day"
+        )
     if method is None and isinstance(tracer, PrivateMethod) != config.method.adds_noise:
         raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")
     return Loop(
         simulator=build_simulator(config),
         exchange=NeighbourRounds(
-            parameters=seir.parameters, test_errors=tests.errors, rounds=seir.rounds
+            parameters=seir.parameters, test_errors=tests.believed, rounds=seir.rounds
         ),
         method=tracer,
         policy=config.policy.build(config.isolation, config.seed),
@@ -129,6 +134,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         window_days=seir.window,
         adoption=config.app.by_age,
         with_messages=with_messages,
+        contacts_before_tests=seir.contacts_before_tests,
     )
 
 

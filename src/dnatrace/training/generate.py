@@ -104,7 +104,7 @@ def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> Data
         directory=directory,
         grid=cubic_grid(),
         parameters=plan.config.seir.parameters,
-        test_errors=plan.config.tests.errors,
+        test_errors=plan.config.tests.believed,
     )
     chosen: dict[str, dict[str, Any]] = {}
     steps = _steps(plan, writer, chosen)
