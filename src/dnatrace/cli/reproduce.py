@@ -175,6 +175,8 @@ def _row(values: dict[str, Any]) -> dict[str, str]:
         "ours": _number(values["ours"]),
         "interval": " … ".join(map(_number, interval)),
         "verdict": values["verdict"],
+        "best reading": _number((values["best_reading"] or {}).get("ours")),
+        "its verdict": (values["best_reading"] or {}).get("verdict", ""),
     }
 
 

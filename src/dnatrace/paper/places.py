@@ -190,8 +190,8 @@ PLACES = (
             Option(name="messages, I", evidence="paper: x = [μ, t], label one if I"),
             Option(
                 name="own tests and age too, E or I",
-                evidence="dna util_model.py:161-171 has a part for own tests, util_dataset.py:51-53 "
-                "ages, util_dataset.py:71 counts E as infected",
+                evidence="dna util_model.py:161 has a part for own tests; util_dataset.py:51-53 "
+                "has ages, and line 71 counts E as infected",
                 only={"dna": {"method.model": "dna"}},
             ),
         ),
@@ -217,8 +217,8 @@ PLACES = (
             Option(name="the model's", evidence="paper, Algorithm 1: γ·p1·(1 + 1/C)"),
             Option(
                 name="0.01 beside 0.03",
-                evidence="dna default.ini:30 has 0.01 where dpfn_aaai model_ABM01.ini:3 has 0.03: a "
-                "third of the noise",
+                evidence="dna default.ini:30 has 0.01 where dpfn_aaai model_ABM01.ini:3 has 0.03: "
+                "a third of the noise",
                 noise_share=1.0 / 3.0,
             ),
         ),
