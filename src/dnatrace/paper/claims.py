@@ -106,7 +106,7 @@ def _numbers(target: str, study: Study[Point], size: Size, setting: Setting) -> 
     metric = metric_of(setting)
     claims = []
     for method, scenario, value, half_width in published_rows(target):
-        where = f"at {_words(target, scenario)}"
+        where = f"at {words_of(target, scenario)}"
         text = f"{method} {where} has a peak of {value:g} ‰"
         point = Point(setting=setting, method=method, scenario=scenario)
         if point in study.summaries and not size.is_small:
@@ -143,7 +143,9 @@ def _order(
         epsilons = f"ε = {lower[1].epsilon:g} than at {higher[1].epsilon:g}"
         text = f"{lower[0]} has a lower peak at {epsilons} ({how})"
     else:
-        where = _words(target, lower[1]) if target == "figure" else f"at {_words(target, lower[1])}"
+        where = (
+            words_of(target, lower[1]) if target == "figure" else f"at {words_of(target, lower[1])}"
+        )
         text = f"{lower[0]} has a lower peak than {higher[0]} ({where}; {how})"
     values = [published_value(target, m, s)[0] for m, s in (lower, higher)]
     published = values[0] - values[1]
@@ -158,7 +160,7 @@ def _order(
     return [judge_order(text, difference.mean, difference.interval, published=published, note=note)]
 
 
-def _words(target: str, s: Scenario) -> str:
+def words_of(target: str, s: Scenario) -> str:
     """Return what varies in a scenario of the figure or the table."""
     if target == "figure":
         return f"ε = {s.epsilon:g}"

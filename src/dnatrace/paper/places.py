@@ -12,7 +12,7 @@ from typing import Any
 
 from dnatrace.errors import InputError
 
-BASE, ADHERENCE, TESTS = "base", "adherence", "tests"
+BASE, ADHERENCE, TESTS, AREAS = "base", "adherence", "tests", "areas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class Option:
             believe of them, "beliefs" in what phones believe alone.
         noise_share: noise of `dna` as a share of what its stated sensitivity asks for.
         metric: of the summaries, that is compared with the published peak.
+        group: of people, over whom the areas under the curve are taken.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Option:
     swaps: str = ""
     noise_share: float = 1.0
     metric: str | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +49,17 @@ class Place:
         name: short.
         question: in words.
         options: the first is our reading.
-        seen_in: on which rows of the table it is screened: base, adherence or tests.
-        methods: whose runs it changes.
+        seen_in: on which rows of the table it is screened: base, adherence, tests or all; "areas"
+            when it changes the areas under the curve alone, which need a dataset.
+        methods: on whose numbers it is screened: `dpfn-s`, whose program is published, unless the
+            place is about the network.
     """
 
     name: str
     question: str
     options: tuple[Option, ...]
     seen_in: str = BASE
-    methods: tuple[str, ...] = ("dpfn-s", "dna")
+    methods: tuple[str, ...] = ("dpfn-s",)
 
     def option(self, name: str) -> Option:
         """Return an option by name."""
@@ -263,6 +267,7 @@ PLACES = (
         name="peak",
         question="Which peak?",
         seen_in="all",
+        methods=("dpfn-s", "dna"),
         options=(
             Option(
                 name="I",
@@ -278,6 +283,24 @@ PLACES = (
                 name="E or I",
                 evidence="dpfn_aaai compare_abm.py:657, for Covasim",
                 metric="peak_exposed_or_infected",
+            ),
+        ),
+    ),
+    Place(
+        name="areas",
+        question="Over whom are the areas under the curve taken?",
+        seen_in=AREAS,
+        options=(
+            Option(
+                name="everybody",
+                evidence="paper: the test set has the same protocol as training, per agent per "
+                "time step",
+                group="everybody",
+            ),
+            Option(
+                name="not isolated",
+                evidence="paper: 77.0 for FN, which isolated people, known to be positive, raise",
+                group="not isolated",
             ),
         ),
     ),

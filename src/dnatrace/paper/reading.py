@@ -44,6 +44,11 @@ class Reading:
         """Which peak is compared."""
         return next(o.metric for o in self.options() if o.metric)
 
+    @property
+    def group(self) -> str:
+        """Over whom areas under the curve are taken."""
+        return next(o.group for o in self.options() if o.group)
+
     def differences(self) -> dict[str, str]:
         """Return the options that are not our reading."""
         ours = Reading().chosen

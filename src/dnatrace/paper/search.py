@@ -13,11 +13,11 @@ from typing import Any, Unpack
 
 from scipy.stats import spearmanr
 
-from dnatrace.paper.claims import published_rows
-from dnatrace.paper.places import ADHERENCE, BASE, PLACES, TESTS, Place
+from dnatrace.paper.claims import published_rows, words_of
+from dnatrace.paper.places import ADHERENCE, AREAS, BASE, PLACES, TESTS, Place
 from dnatrace.paper.reading import Reading
 from dnatrace.paper.setting import Scenario, Size
-from dnatrace.paper.verdicts import Verdict, judge_number
+from dnatrace.paper.verdicts import Claim, Rule, Verdict, judge_number
 from dnatrace.sweeps.study import PER_MILLE, Study, run_study
 from dnatrace.sweeps.sweep import Where
 
@@ -70,6 +70,79 @@ def score(study: Study[Any], labels: Mapping[Number, Any], metric: str) -> Score
         numbers=len(ours),
         rank_correlation=math.nan if few else float(spearmanr(ours, theirs).statistic),
         distance=sum(logs) / len(logs) if logs else math.inf,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Final:
+    """Two readings on seeds that the search has not seen.
+
+    Attributes:
+        claims: about the numbers of the table, under our reading and the other.
+        ours: score of our reading.
+        best: score of the other.
+        seeds: common to both.
+        failures: why numbers are missing.
+    """
+
+    claims: tuple[Claim, ...]
+    ours: Score
+    best: Score
+    seeds: tuple[int, ...]
+    failures: tuple[str, ...] = ()
+
+
+def compare(reading: Reading, size: Size, *, store: Path, **where: Unpack[Where]) -> Final:
+    """Run the table under our reading and another, and judge both.
+
+    Args:
+        reading: the other.
+        size: how much to run, on seeds that chose nothing.
+        store: of the runs; those it has are not done again.
+        where: the runs are done, as for `sweep`.
+    """
+    readings, numbers = {"ours": Reading(), "best": reading}, numbers_of("all")
+    labels = {name: {n: (name, *n) for n in numbers} for name in readings}
+    configs = {
+        labels[name][n]: other.configuration(*n, size)
+        for name, other in readings.items()
+        for n in numbers
+    }
+    study = run_study(configs, seeds=size.seeds, store=store, **where)
+    scores = {name: score(study, labels[name], readings[name].metric) for name in readings}
+    claims = []
+    for method, scenario, value, half_width in published_rows("table"):
+        both = [
+            _judged(study, labels[name][method, scenario], other.metric, value, half_width, size)
+            for name, other in readings.items()
+        ]
+        text = f"{method} at {words_of('table', scenario)} has a peak of {value:g} ‰"
+        claims.append(replace(both[0], claim=text, best_reading=replace(both[1], claim=text)))
+    return Final(
+        claims=tuple(claims),
+        ours=scores["ours"],
+        best=scores["best"],
+        seeds=tuple(size.seeds),
+        failures=tuple(dict.fromkeys(f.error for f in study.failures.values())),
+    )
+
+
+def _judged(
+    study: Study[Any], label: Any, metric: str, value: float, half_width: float | None, size: Size
+) -> Claim:
+    """Return the claim about a number; not tested when its runs failed or are small."""
+    if label in study.failures or size.is_small:
+        failed = study.failures.get(label)
+        note = f"failed: {failed.error}" if failed else "the small version cannot tell"
+        return Claim(claim="", published=value, rule=Rule.NUMBER, note=note)
+    peak = study.spread(label, metric, scale=PER_MILLE)
+    return judge_number(
+        "",
+        peak.mean,
+        peak.interval,
+        published=value,
+        half_width=half_width,
+        note=f"± {half_width:g}",
     )
 
 
@@ -135,7 +208,7 @@ def search(
     """
     reading, trials = Reading(), list[Trial]()
     for _ in range(rounds):
-        for place in places:
+        for place in (place for place in places if place.seen_in != AREAS):
             tried = _try(place, reading, size, store, where)
             ended = [trial for trial in tried if not trial.error]
             if ended:  # of equals the one that stands
