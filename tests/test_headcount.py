@@ -114,7 +114,7 @@ def test_alarms_beyond_1_are_refused():
 
 @st.composite
 def worlds(draw, people=(3, 7), days=(4, 24)):
-    """A small graph and everybody's tests: couples, households, people who move, people who pass."""
+    """A small graph and everybody's tests: couples, households, people who move or pass."""
     n_people, n_days = draw(st.integers(*people)), draw(st.integers(*days))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     pairs = [(a, b) for a in range(n_people) for b in range(a)]

@@ -129,6 +129,14 @@ class ContactWindow:
             self.first_day += 1
         self._ring.append(day)
 
+    def push_after(self, day: DayContacts) -> None:
+        """Put contacts in the newest day, so far empty, and add an empty day after it."""
+        if not self._ring or self._ring[-1].senders.size:
+            raise InputError("the newest day of the window is not an empty one")
+        self._ring.pop()
+        self._ring.append(day)
+        self.push(DayContacts.empty(self.n_people))
+
     def snapshot(self) -> Self:
         """Return the window as it is now; later pushes do not change it. The days are shared."""
         held = type(self)(n_people=self.n_people, n_days=self.n_days, first_day=self.first_day)

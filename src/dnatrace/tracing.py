@@ -116,6 +116,8 @@ class Loop:
         adoption: the share with the app by age group, nine numbers.
         with_messages: whether messages are computed even if the method does not look at them, for
             training; nothing else changes.
+        contacts_before_tests: whether contacts of a day are dated the day before its tests, so that
+            they count in the scores of the day; else from the next day on.
     """
 
     simulator: Simulator
@@ -128,6 +130,7 @@ class Loop:
     window_days: int = 14
     adoption: tuple[float, ...] = (1.0,) * N_AGE_GROUPS
     with_messages: bool = False
+    contacts_before_tests: bool = False
 
     @property
     def most_tests(self) -> int:
@@ -143,11 +146,17 @@ class Loop:
     def start(self) -> LoopState:
         """Return the state before the first day, in which everybody has the same score."""
         n, days = self.simulator.n_people, self.window_days
+        first = 0 if self.contacts_before_tests else 1
+        window = ContactWindow(n_people=n, n_days=days, first_day=first)
+        log = TestLog(n_people=n, n_days=days, first_day=first)
+        if self.contacts_before_tests:
+            window.push(DayContacts.empty(n))
+            log.push_day()
         return LoopState(
             day=0,
             has_app=self.has_app,
-            window=ContactWindow(n_people=n, n_days=days, first_day=1),
-            log=TestLog(n_people=n, n_days=days, first_day=1),
+            window=window,
+            log=log,
             queue=self.laboratory.start(n),
             released=mechanisms.publish_public(np.zeros(n), day=0),
             method=self.method.start(n),
@@ -239,7 +248,8 @@ class Loop:
         """
         contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
-        state.window.push(DayContacts(offsets=met.offsets, senders=met.senders))
+        enter = state.window.push_after if self.contacts_before_tests else state.window.push
+        enter(DayContacts(offsets=met.offsets, senders=met.senders))
         state.log.push_day()
         return contacts, self.simulator.states
 
@@ -250,7 +260,7 @@ class Loop:
             counts=state.window.counts,
             outcomes=state.log.outcomes,
             parameters=self.parameters,
-            test_errors=self.laboratory.rules.errors,
+            test_errors=self.laboratory.rules.believed,
             age_groups=self.simulator.age_groups,
             isolated=isolated,
         )

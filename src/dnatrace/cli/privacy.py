@@ -90,7 +90,10 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     spent = stored["spent"]
     units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
     title = f"{spent['releases']} releases, {_verdict(spent)}"
-    newest = [_texts(row) for row in stored["releases"][-5:]]
+    newest = [
+        {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in row.items()}
+        for row in stored["releases"][-5:]
+    ]
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])
 
 

@@ -169,6 +169,8 @@ class MethodSettings(Plugin):
     # What its messages are made of, unless the configuration says otherwise.
     exchange: ClassVar[ExchangeKind] = ExchangeKind.ROUNDS
     gives_tests: ClassVar[bool] = True
+    # Whether it remembers what the newest day said, and so misses days that are filled later.
+    reads_newest_day: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, setup: Setup) -> Method:

@@ -47,6 +47,7 @@ class TallySettings(MethodSettings):
     """Noise on the number of alarming contacts, read by a decoder."""
 
     counts_contacts: ClassVar[bool] = True
+    reads_newest_day: ClassVar[bool] = True
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     name: Literal["tally"] = setting("tally", NAME)
     release: TallyRelease = setting(TallyRelease.GAUSSIAN, RELEASE)

@@ -24,7 +24,13 @@ from enum import StrEnum
 from typing import Any
 
 from dnatrace.errors import InputError
-from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget, require_budget
+from dnatrace.privacy.gaussian import (
+    classical_multiplier,
+    epsilon_of_mu,
+    mu_of_budget,
+    renyi_multiplier,
+    require_budget,
+)
 
 PAIR_DAYS = 14  # consecutive days on which a pair meets
 SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
@@ -41,6 +47,14 @@ class Unit(StrEnum):
     RELEASE = "release"
     CONTACT = "contact"
     PAIR = "pair"
+
+
+class Calibration(StrEnum):
+    """How noise follows from ε and δ."""
+
+    EXACT = "exact"
+    CLASSICAL = "classical"
+    RENYI = "renyi"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +112,14 @@ class Target:
         epsilon: the ε to be met.
         delta: the δ to be met.
         unit: for what.
+        calibration: how noise follows from ε and δ. All but `classical` meet the target; ledgers
+            state what was spent, whichever it is.
     """
 
     epsilon: float
     delta: float = 1e-3
     unit: Unit = Unit.RELEASE
+    calibration: Calibration = Calibration.EXACT
 
     def __post_init__(self) -> None:
         require_budget(self.epsilon, self.delta)
@@ -112,13 +129,20 @@ class Target:
 
     @property
     def mu(self) -> float:
-        """The largest μ that meets the target."""
+        """The largest μ that meets the target; less, or too much, when calibrated otherwise."""
+        multipliers = {
+            Calibration.CLASSICAL: classical_multiplier,
+            Calibration.RENYI: renyi_multiplier,
+        }
+        if self.calibration in multipliers:
+            return 1.0 / multipliers[self.calibration](self.epsilon, self.delta)
         return mu_of_budget(self.epsilon, self.delta)
 
     def multiplier(self, lifetime: Lifetime) -> float:
         """Return the noise of one release, in multiples of its sensitivity.
 
-        Guarantee: under the releases that `lifetime` describes, the unit is (ε, δ)-private.
+        Guarantee: under the releases that `lifetime` describes, the unit is (ε, δ)-private, unless
+        the calibration is `classical` and ε above 1.
         """
         if self.unit is Unit.PERSON and lifetime.person is None:
             raise InputError(NO_PERSON)

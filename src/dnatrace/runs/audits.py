@@ -107,7 +107,7 @@ def _encounter_settings(config: RunConfig) -> dict[str, Any]:
     return {
         "window_days": config.seir.window,
         "parameters": config.seir.parameters,
-        "test_errors": config.tests.errors,
+        "test_errors": config.tests.believed,
     }
 
 

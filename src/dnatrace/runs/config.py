@@ -29,7 +29,7 @@ from dnatrace.policy.catalogue import POLICIES
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
-from dnatrace.privacy.accounting import Target, Unit
+from dnatrace.privacy.accounting import Calibration, Target, Unit
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import Settings, setting
@@ -73,11 +73,19 @@ class PrivacySettings(Settings):
         Unit.RELEASE, "what ε is calibrated for: `person`, `release`, `contact` or `pair`"
     )
     noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
+    calibration: Calibration = setting(
+        Calibration.EXACT,
+        "noise from ε and δ: `exact`, `renyi` (more than needed) or `classical` (too little far "
+        "above ε = 1)",
+        source="Balle and Wang 2018; the others as in the authors' programs",
+    )
 
     @property
     def target(self) -> Target:
         """What the noise is calibrated for."""
-        return Target(epsilon=self.epsilon, delta=self.delta, unit=self.unit)
+        return Target(
+            epsilon=self.epsilon, delta=self.delta, unit=self.unit, calibration=self.calibration
+        )
 
     def source(self, seed: int) -> Noise:
         """Return where noise comes from."""
@@ -92,6 +100,12 @@ class ModelSettings(SeirParameters):
     )
     rounds: Annotated[int, Field(ge=1, strict=True)] = setting(
         DEFAULT_ROUNDS, "updates of everybody per day", source=_PAPER
+    )
+    contacts_before_tests: bool = setting(
+        False,
+        "whether contacts of a day are dated the day before its tests and count at once; else from "
+        "the next day on",
+        source="the authors' programs date them so",
     )
 
     exchange: ExchangeKind | None = setting(

@@ -111,6 +111,11 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         if method is None
         else as_method(method, n_days=config.days)
     )
+    if seir.contacts_before_tests and (method is not None or config.method.reads_newest_day):
+        raise InputError(
+            "seir.contacts_before_tests leaves the newest day of the window empty, and this method "
+            "reads that day"
+        )
     if method is None and isinstance(tracer, PrivateMethod) != config.method.adds_noise:
         raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")
     return Loop(
@@ -124,12 +129,13 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         window_days=seir.window,
         adoption=config.app.by_age,
         with_messages=with_messages,
+        contacts_before_tests=seir.contacts_before_tests,
     )
 
 
 def build_exchange(config: RunConfig) -> Exchange:
     """Return what phones of a configuration receive from each other."""
-    parameters, errors = config.seir.parameters, config.tests.errors
+    parameters, errors = config.seir.parameters, config.tests.believed
     if config.exchange is ExchangeKind.OWN_TESTS:
         return OwnTests(parameters=parameters, test_errors=errors)
     return NeighbourRounds(parameters=parameters, test_errors=errors, rounds=config.seir.rounds)

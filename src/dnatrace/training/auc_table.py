@@ -120,7 +120,7 @@ def small_test_data(
     return TestData(
         samples=samples,
         parameters=plan.config.seir.parameters,
-        test_errors=plan.config.tests.errors,
+        test_errors=plan.config.tests.believed,
         others_kept=kept,
         description=(
             f"SMALL VERSION: a run made for the occasion, policy {plan.config.method.name}, "

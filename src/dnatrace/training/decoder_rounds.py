@@ -282,7 +282,7 @@ def record(
         **{name: np.stack(values) for name, values in rows.items()},
         age_groups=loop.simulator.age_groups.copy(),
         follows=follows.astype(np.float32),
-        test_errors=config.tests.errors,
+        test_errors=config.tests.believed,
     )
 
 

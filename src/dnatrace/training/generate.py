@@ -101,7 +101,7 @@ def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> Data
         directory=directory,
         grid=cubic_grid(),
         parameters=plan.config.seir.parameters,
-        test_errors=plan.config.tests.errors,
+        test_errors=plan.config.tests.believed,
     )
     counts = {split: _Counts() for split in SPLITS}
     steps = itertools.chain.from_iterable(
