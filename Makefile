@@ -13,7 +13,7 @@ PIP    := pip install --quiet --disable-pip-version-check --no-compile
 
 run: $(VENV)/.base
 	$(BIN)/dnatrace run --out runs
-	@echo "To go on: . $(BIN)/activate && dnatrace --help"
+	@echo "Next: . $(BIN)/activate && dnatrace --help"
 
 test: lint types unit
 

@@ -11,10 +11,11 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
 from dnatrace.sweeps import study as studies
 from dnatrace.sweeps import sweep as sweeps
-from dnatrace.sweeps.results import study_files, write_all
+from dnatrace.sweeps.results import write_all
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Comparison, Study, best_settings, compare, run_study
 from tests.forked_sweeps import in_process
+from verification.closed_loop import study_files
 
 SMALL = {"people": 300, "days": 8, "initially_infected": 9}
 

@@ -1,4 +1,4 @@
-"""The nouns that flow through the program: contacts, tests, beliefs and scores."""
+"""The nouns that flow through the program: contacts, tests and beliefs."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -21,11 +21,12 @@ class DayContacts:
 
     The messages that reach person r come from `senders[offsets[r]:offsets[r + 1]]`. A sender that
     stands there twice is two contacts. No padding, no cap: 4 bytes per contact plus the offsets.
+    The order within a row is the simulator's (`from_pairs` sorts by sender), and sums follow it.
 
     Attributes:
         offsets: int32 [people + 1].
         senders: int32 [contacts].
-        kinds: uint8 [contacts], the setting of each contact, or None when not known.
+        kinds: uint8 [contacts], the `ContactKind` of each contact, or None when not known.
     """
 
     offsets: NDArray[np.int32]
@@ -61,7 +62,7 @@ class DayContacts:
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """The number of messages each person received: int32 [people]."""
+        """The number of contacts of each person, one message received each: int32 [people]."""
         return np.diff(self.offsets)
 
     def receivers(self) -> NDArray[np.int32]:
@@ -78,7 +79,9 @@ class DayContacts:
 class ContactWindow:
     """The contacts of the last `n_days` days: a ring that forgets what is older.
 
-    `push` costs the new day alone; the other days are not touched or copied.
+    Days are in order, the oldest first: index i is day `first_day` + i. Windows from rows begin
+    with day 0, those of the loop with day 1. `push` costs the new day alone; the other days are not
+    touched or copied.
 
     Attributes:
         n_people: how many people there are, met or not.
@@ -126,6 +129,14 @@ class ContactWindow:
             self.first_day += 1
         self._ring.append(day)
 
+    def push_after(self, day: DayContacts) -> None:
+        """Put contacts in the newest day, so far empty, and add an empty day after it."""
+        if not self._ring or self._ring[-1].senders.size:
+            raise InputError("the newest day of the window is not an empty one")
+        self._ring.pop()
+        self._ring.append(day)
+        self.push(DayContacts.empty(self.n_people))
+
     def snapshot(self) -> Self:
         """Return the window as it is now; later pushes do not change it. The days are shared."""
         held = type(self)(n_people=self.n_people, n_days=self.n_days, first_day=self.first_day)
@@ -156,20 +167,22 @@ class ContactWindow:
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """Messages received by day and person: int32 [days held, people]."""
+        """Contacts by day and person: int32 [days held, people], the oldest day first."""
         if not self._ring:
             return np.empty((0, self.n_people), dtype=np.int32)
         return np.stack([day.counts for day in self._ring])
 
     @property
     def n_contacts(self) -> int:
-        """Messages in the window."""
+        """Contacts in the window, of all receivers together."""
         return sum(day.senders.size for day in self._ring)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class TestLog:
     """The results of own tests over the last `n_days` days, at most one per person and day.
+
+    Days are in order, as in `ContactWindow`.
 
     Attributes:
         n_people: how many people there are, tested or not.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dnatrace.inference.exchange import Exchange
 from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
+from dnatrace.methods.silence import Silence
 from dnatrace.policy import app
 from dnatrace.policy.base import Ids, Policy, Situation
 from dnatrace.policy.laboratory import Laboratory, Queue
@@ -72,6 +73,7 @@ class LoopState:
         released: the last scores.
         method: state of the method.
         policy: state of the policy.
+        silence: the same method in a world without secrets, to which public releases are held.
     """
 
     day: int
@@ -82,6 +84,7 @@ class LoopState:
     released: Released
     method: Any
     policy: Any
+    silence: Silence
 
 
 class _Clock:
@@ -113,6 +116,8 @@ class Loop:
         adoption: the share with the app by age group, nine numbers.
         with_messages: whether messages are computed even if the method does not look at them, for
             training; nothing else changes.
+        contacts_before_tests: whether contacts of a day are dated the day before its tests, so that
+            they count in the scores of the day; else from the next day on.
     """
 
     simulator: Simulator
@@ -125,6 +130,7 @@ class Loop:
     window_days: int = 14
     adoption: tuple[float, ...] = (1.0,) * N_AGE_GROUPS
     with_messages: bool = False
+    contacts_before_tests: bool = False
 
     @property
     def most_tests(self) -> int:
@@ -140,15 +146,22 @@ class Loop:
     def start(self) -> LoopState:
         """Return the state before the first day, in which everybody has the same score."""
         n, days = self.simulator.n_people, self.window_days
+        first = 0 if self.contacts_before_tests else 1
+        window = ContactWindow(n_people=n, n_days=days, first_day=first)
+        log = TestLog(n_people=n, n_days=days, first_day=first)
+        if self.contacts_before_tests:
+            window.push(DayContacts.empty(n))
+            log.push_day()
         return LoopState(
             day=0,
             has_app=self.has_app,
-            window=ContactWindow(n_people=n, n_days=days, first_day=1),
-            log=TestLog(n_people=n, n_days=days, first_day=1),
+            window=window,
+            log=log,
             queue=self.laboratory.start(n),
             released=mechanisms.publish_public(np.zeros(n), day=0),
             method=self.method.start(n),
             policy=self.policy.start(n),
+            silence=Silence(),
         )
 
     def run(self, days: int) -> Iterator[DayLog]:
@@ -169,7 +182,8 @@ class Loop:
         4. Those chosen `order_delay` days ago are tested; errors are drawn.
         5. Results of tests taken `result_delay` days ago become known and enter the log.
         6. Phones exchange messages over the window. This part a deployment runs encrypted.
-        7. The method releases one score per person. Only this leaves the enclave.
+        7. The method releases one score per person. Only this leaves the enclave. What it calls
+           public must come out the same in silence.
         8. The policy responds to positive results, from tomorrow on.
 
         Every draw comes from a stream of its own, keyed by person and day: two methods on one seed
@@ -197,12 +211,13 @@ class Loop:
         clock.lap("infer")
         released, method_state = self.method.release(public, secret, state.method)
         require_released(released)
+        silence = state.silence.after(self.method, released, public, secret, state.method)
         released = released if state.has_app.all() else released.without(~state.has_app)
         clock.lap("release")
 
         policy_state = self.policy.respond(informed, day, policy_state)
         after = replace(state, day=day, queue=queue, released=released)
-        after = replace(after, method=method_state, policy=policy_state)
+        after = replace(after, method=method_state, policy=policy_state, silence=silence)
         log = DayLog(
             day=day,
             states=states,
@@ -226,10 +241,15 @@ class Loop:
         return isolated, policy_state
 
     def _advance(self, state: LoopState) -> tuple[DayContacts, NDArray[np.uint8]]:
-        """Advance the simulator, and window and log of tests with it."""
+        """Advance the simulator, and window and log of tests with it.
+
+        Contacts between people with the app enter the window, without their kinds; the log begins
+        a day without results.
+        """
         contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
-        state.window.push(DayContacts(offsets=met.offsets, senders=met.senders))
+        enter = state.window.push_after if self.contacts_before_tests else state.window.push
+        enter(DayContacts(offsets=met.offsets, senders=met.senders))
         state.log.push_day()
         return contacts, self.simulator.states
 
@@ -240,7 +260,7 @@ class Loop:
             counts=state.window.counts,
             outcomes=state.log.outcomes,
             parameters=self.parameters,
-            test_errors=self.laboratory.rules.errors,
+            test_errors=self.laboratory.rules.believed,
             age_groups=self.simulator.age_groups,
             isolated=isolated,
         )

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from dnatrace._version import __version__
-from dnatrace.cli._flags import Command, Group
+from dnatrace.cli._command import Command, Group
 from dnatrace.errors import InputError
 
 _NARROW = 80  # columns that help needs

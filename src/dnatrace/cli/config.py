@@ -4,8 +4,7 @@ import json
 
 from typer import Typer
 
-from dnatrace.cli._command import Answer, command
-from dnatrace.cli._flags import Command, Group
+from dnatrace.cli._command import Answer, Command, Group, command
 
 app = Typer(cls=Group, no_args_is_help=True, help="What a configuration may say.")
 

@@ -101,11 +101,11 @@ def audit_encounters(
     """Return the encounters of an audit: the victim was met two days ago, or yesterday.
 
     The first is where own tests weigh messages most; the second is where a release that leaves out
-    messages from before a test still listens. `settings` are fields of `Encounter`.
+    messages from before a test still counts them. `settings` are fields of `Encounter`.
     With `by_contacts`, for sensitivities that depend on the number of contacts, there are three
     more: both again with 15 other contacts per day, where the part that shrinks with their number
     no longer hides what the rest can do, and the victim met on the day of the release alone, where
-    only that part listens. The 15 are with one person, which is as good and costs less.
+    only that part counts the message. The 15 are with one person, which is as good and costs less.
     Of several releases an older contact may leave the window before the last; so there the victim
     is met on the day of the first release, too, and is in as many releases as a contact can be.
     """

@@ -110,17 +110,12 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
         "outcomes": described(OUTCOMES),
         "rows": [
             _series(group)
-            | {"seeds": len(group.runs), "rising": _n_rising(group)}
+            | {"seeds": len(group.runs), "rising": group.n_rising}
             | {"values": {q.key: _numbers(group.values(q)) for q in RESULTS}}
             | {"each": _each(group) if several else {}}
             for group in groups
         ],
     }
-
-
-def _n_rising(group: Group) -> int:
-    """Return how many runs ended before their peak; older ones do not say."""
-    return sum(run.summary.get("peak_reached") is False for run in group.runs)
 
 
 def _each(group: Group) -> dict[str, list[float | None]]:
@@ -217,8 +212,9 @@ def privacy_against_outcome(
 def burdens(groups: Sequence[Group]) -> dict[str, Any]:
     """Return who bore it: quantities by age group and household size for every group.
 
-    Values are by "kind/quantity", one per class. A class of people that is empty in a run does
-    not count in its mean.
+    A kind is the column `grouped_by` of the table of groups, a class its column `group`: `Group` is
+    another thing here, runs that differ in their seed. Values are by "kind/quantity", one per
+    class. A class of people that is empty in a run does not count in its mean.
     """
     classes: dict[str, list[str]] = {}
     for row in groups[0].runs[0].groups:

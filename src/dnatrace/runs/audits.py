@@ -38,7 +38,7 @@ def audit(
     """Return the empirical lower bound on ε of a configuration's method, beside its claim.
 
     Two encounters are audited, the victim met two days ago or yesterday; for methods whose noise
-    depends on contacts also days with others and a contact on the release day, which they hear at
+    depends on contacts also days with others and a contact on the release day, which counts at
     once, and of several releases a contact on the day of the first. Each is held to what is claimed
     for it; the one that shows most is returned. Each has `draws` of its own and an equal part of
     the error probability, so that the confidence holds for all together.
@@ -110,7 +110,7 @@ def _encounter_settings(config: RunConfig) -> dict[str, Any]:
     return {
         "window_days": config.seir.window,
         "parameters": config.seir.parameters,
-        "test_errors": config.tests.errors,
+        "test_errors": config.tests.believed,
     }
 
 

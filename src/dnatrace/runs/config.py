@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS
 from dnatrace.methods.base import MethodSettings, Setup
 from dnatrace.methods.catalogue import METHODS
@@ -28,7 +29,7 @@ from dnatrace.policy.catalogue import POLICIES
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
-from dnatrace.privacy.accounting import Target, Unit
+from dnatrace.privacy.accounting import Calibration, Target, Unit
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import Settings, setting
@@ -68,13 +69,23 @@ class PrivacySettings(Settings):
     delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
         1e-3, "probability that the bound may fail, δ", source=_PAPER
     )
-    unit: Unit = setting(Unit.RELEASE, "what ε is calibrated for: `release`, `contact` or `pair`")
+    unit: Unit = setting(
+        Unit.RELEASE, "what ε is calibrated for: `person`, `release`, `contact` or `pair`"
+    )
     noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
+    calibration: Calibration = setting(
+        Calibration.EXACT,
+        "noise from ε and δ: `exact`, `renyi` (more than needed) or `classical` (too little far "
+        "above ε = 1)",
+        source="Balle and Wang 2018; the others as in the authors' programs",
+    )
 
     @property
     def target(self) -> Target:
         """What the noise is calibrated for."""
-        return Target(epsilon=self.epsilon, delta=self.delta, unit=self.unit)
+        return Target(
+            epsilon=self.epsilon, delta=self.delta, unit=self.unit, calibration=self.calibration
+        )
 
     def source(self, seed: int) -> Noise:
         """Return where noise comes from."""
@@ -89,6 +100,18 @@ class ModelSettings(SeirParameters):
     )
     rounds: Annotated[int, Field(ge=1, strict=True)] = setting(
         DEFAULT_ROUNDS, "updates of everybody per day", source=_PAPER
+    )
+    contacts_before_tests: bool = setting(
+        False,
+        "whether contacts of a day are dated the day before its tests and count at once; else from "
+        "the next day on",
+        source="the authors' programs date them so",
+    )
+
+    exchange: ExchangeKind | None = setting(
+        None,
+        "what messages are made of: `rounds` of everybody's updates, or their sender's "
+        "`own-tests` alone; if absent as the method has it (`own-tests` for `headcount`)",
     )
 
     @property
@@ -200,7 +223,13 @@ class RunConfig(Settings):
             target=self.privacy.target,
             window_days=self.seir.window,
             noise=noise or self.privacy.source(self.seed),
+            own_tests=self.exchange is ExchangeKind.OWN_TESTS or self.seir.rounds == 1,
         )
+
+    @property
+    def exchange(self) -> ExchangeKind:
+        """What messages are made of."""
+        return self.seir.exchange or self.method.exchange
 
     def effective(self) -> dict[str, Any]:
         """Return plain values of the settings that have an effect, as they are stored."""

@@ -14,7 +14,8 @@ from dnatrace.methods.base import release_of
 from dnatrace.privacy.audit import AuditResult, verdict
 from dnatrace.runs.config import RunConfig, flatten
 
-_TEST_ERRORS = ("false_positive_rate", "false_negative_rate")
+_RATES = ("false_positive_rate", "false_negative_rate")
+_TEST_ERRORS = (*_RATES, *(f"believed_{name}" for name in _RATES))  # what phones believe
 _NAMED = 3  # differences that are told one by one
 
 
@@ -23,7 +24,7 @@ def audited_settings(config: RunConfig) -> dict[str, Any]:
     values = config.effective()
     kept = {key: values[key] for key in ("schema", "method", "privacy", "seir") if key in values}
     tests = values.get("tests", {})
-    return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if key in tests}}
+    return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if tests.get(key) is not None}}
 
 
 def describe(

@@ -12,7 +12,7 @@ from dnatrace.tracing import DayLog
 
 # Generation time of the city's disease, days: the gamma of infectiousness by age of infection.
 GENERATION_MEAN, GENERATION_SD = 6.0, 2.5
-BYTES_PER_MESSAGE = 4  # a 32-bit score; see docs/outputs.md
+BYTES_PER_MESSAGE = 4  # 32 bits; see docs/outputs.md
 MOST_HOUSEHOLD = 6
 
 
@@ -151,7 +151,10 @@ class Meter:
         return dict(self._seconds)
 
     def summary(self) -> dict[str, Any]:
-        """Return one number each; shares are fractions of the population."""
+        """Return one number each; shares are fractions of the population.
+
+        `…_uninfected` means neither in E nor in I, so recovered people are among them.
+        """
         n = self._simulator.n_people
         series = {k: np.array(v, dtype=np.float64) for k, v in self.daily().items()}
         infected, isolated = series["infected"], series["isolated"].sum()

@@ -50,20 +50,16 @@ class Setting:
 def described_settings() -> dict[str, Setting]:
     """Return every setting by dotted key, in the order of the configuration."""
     found: dict[str, Setting] = {}
-    for key, name in RunConfig.names_in_files().items():
-        field = RunConfig.model_fields[name]
+    for key, own in RunConfig.names_in_files().items():
+        field = RunConfig.model_fields[own]
         if key in CATALOGUES:
             found |= dict(_of_plugins(key, field.default))
         elif isinstance(field.default, Settings):
-            found |= dict(_of_section(key, type(field.default)))
+            kind = type(field.default)
+            found |= {f"{key}.{name}": _described(kind, name) for name in kind.names_in_files()}
         else:
             found[key] = _described(RunConfig, key)
     return found
-
-
-def _of_section(section: str, kind: type[Settings]) -> Iterator[tuple[str, Setting]]:
-    for key in kind.names_in_files():
-        yield f"{section}.{key}", _described(kind, key)
 
 
 def _of_plugins(section: str, default: Plugin) -> Iterator[tuple[str, Setting]]:

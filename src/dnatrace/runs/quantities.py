@@ -148,8 +148,9 @@ GROUPED = (
     _mean_of("tests_per_person", "tests_used"),
 )
 
-# Of the privacy of a run: five readings of its ε.
+# Of the privacy of a run: six readings of its ε.
 EPSILONS = (
+    Quantity(key="per_person_epsilon", label="ε of one test of a person, for ever"),
     Quantity(key="epsilon", label="ε asked for"),
     Quantity(key="per_release_epsilon", label="ε of one release"),
     Quantity(key="per_score_epsilon", label="ε of one score alone"),

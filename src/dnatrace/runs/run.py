@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
-from dnatrace.inference.exchange import NeighbourRounds
+from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
 from dnatrace.methods.ranker import OutsideSettings, as_method
@@ -99,12 +99,9 @@ def run(
 
 
 def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = False) -> Loop:
-    """Return the parts of a run on day 0.
+    """Return the parts of a run on day 0; `method` is as for `run`.
 
-    Args:
-        config: what to build.
-        method: in place of the configuration's, as for `run`.
-        with_messages: whether messages are computed also for methods that do not look at them.
+    `with_messages` has messages computed also for methods that do not look at them.
     """
     seir, tests = config.seir, config.tests
     if method is None and not config.method.gives_tests:
@@ -114,13 +111,16 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         if method is None
         else as_method(method, n_days=config.days)
     )
+    if seir.contacts_before_tests and (method is not None or config.method.reads_newest_day):
+        raise InputError(
+            "seir.contacts_before_tests leaves the newest day of the window empty, and this method "
+            "reads that day"
+        )
     if method is None and isinstance(tracer, PrivateMethod) != config.method.adds_noise:
         raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")
     return Loop(
         simulator=build_simulator(config),
-        exchange=NeighbourRounds(
-            parameters=seir.parameters, test_errors=tests.errors, rounds=seir.rounds
-        ),
+        exchange=build_exchange(config),
         method=tracer,
         policy=config.policy.build(config.isolation, config.seed),
         laboratory=Laboratory(rules=tests, seed=config.seed),
@@ -129,7 +129,16 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         window_days=seir.window,
         adoption=config.app.by_age,
         with_messages=with_messages,
+        contacts_before_tests=seir.contacts_before_tests,
     )
+
+
+def build_exchange(config: RunConfig) -> Exchange:
+    """Return what phones of a configuration receive from each other."""
+    parameters, errors = config.seir.parameters, config.tests.believed
+    if config.exchange is ExchangeKind.OWN_TESTS:
+        return OwnTests(parameters=parameters, test_errors=errors)
+    return NeighbourRounds(parameters=parameters, test_errors=errors, rounds=config.seir.rounds)
 
 
 def build_simulator(config: RunConfig) -> Simulator:

@@ -205,6 +205,9 @@ def gather_contacts(
 def pack_contacts(room: Any, scratch: Any, counts: Any) -> Any:
     """Close the gaps between the lists of `gather_contacts`: (offsets, senders, kinds).
 
+    Whose list it is, is the receiver; whom they meet, senders. A meeting is in both lists, so both
+    directions are there.
+
     Cost: one sequential pass over people, then contiguous copies, parallel over people.
     """
     n_people = counts.shape[0]
@@ -222,28 +225,3 @@ def pack_contacts(room: Any, scratch: Any, counts: Any) -> Any:
             senders[begin + i] = scratch[source + i]
             kinds[begin + i] = np.uint8(i >= first_occupation) + np.uint8(i >= first_random)
     return offsets, senders, kinds
-
-
-@njit(cache=True, parallel=True)
-def drop_absent(offsets: Any, senders: Any, presence: Any) -> Any:
-    """Leave out contacts with an end that is not `EVERYWHERE`: (offsets, senders).
-
-    Cost: two passes over the contacts, parallel over receivers.
-    """
-    n_people = presence.size
-    kept = np.zeros(n_people + 1, dtype=np.int32)
-    for p in prange(n_people):
-        if presence[p] == EVERYWHERE:
-            for k in range(offsets[p], offsets[p + 1]):
-                kept[p + 1] += presence[senders[k]] == EVERYWHERE
-    for p in range(n_people):
-        kept[p + 1] += kept[p]
-    out = np.empty(kept[n_people], dtype=np.int32)
-    for p in prange(n_people):
-        if presence[p] == EVERYWHERE:
-            i = kept[p]
-            for k in range(offsets[p], offsets[p + 1]):
-                if presence[senders[k]] == EVERYWHERE:
-                    out[i] = senders[k]
-                    i += 1
-    return kept, out

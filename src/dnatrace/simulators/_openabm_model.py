@@ -172,14 +172,7 @@ def _address(pointer: Any) -> int:
 
 
 class Model:
-    """A model and its views.
-
-    Args:
-        n_people: at least `FEWEST_PEOPLE`; below, the simulator ends the process.
-        seed: of its generator.
-        initially_infected: infected on day 0.
-        keeps_household: whether isolated people still meet their housemates.
-    """
+    """A model of at least `FEWEST_PEOPLE` (below, the simulator ends the process) and its views."""
 
     def __init__(
         self, *, n_people: int, seed: int, initially_infected: int, keeps_household: bool

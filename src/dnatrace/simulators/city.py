@@ -16,7 +16,7 @@ from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
 from dnatrace.simulators import _kernels
-from dnatrace.simulators.base import Simulator, SimulatorSettings, SimulatorSetup, checked_mask
+from dnatrace.simulators.base import NAME, People, Simulator, SimulatorSettings, SimulatorSetup
 from dnatrace.simulators.disease import (
     TRANSMISSIBILITY,
     Disease,
@@ -41,9 +41,7 @@ class CityParameters:
 class CitySettings(SimulatorSettings):
     """The built-in city."""
 
-    name: Literal["city"] = setting(
-        "city", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["city"] = setting("city", NAME)
     transmissibility: Transmissibility = TRANSMISSIBILITY
 
     @classmethod
@@ -62,7 +60,7 @@ class CitySettings(SimulatorSettings):
         )
 
 
-class City:
+class City(People):
     """A city of households, workplaces, schools and chance meetings in which a disease spreads.
 
     The contacts of a day are (1) everyone with everyone at home; (2) the edges of the occupation
@@ -71,13 +69,9 @@ class City:
     pairs with an isolated, hospitalised or dead end are dropped. The order of a day is that of
     `simulators.base.Simulator`.
 
-    Args:
-        n_people: how many people to draw, 10,000 when None; not with `population`.
-        seed: of every draw; cities of one seed differ only by their decisions.
-        initially_infected: how many people are infected on day 0, or their ids.
-        isolation_keeps_household: whether isolated people still meet their housemates.
-        parameters: the figures; the published ones when None.
-        population: the people, instead of drawing them.
+    Arguments are as in `SimulatorSetup`, 10,000 people and the published figures when None;
+    `initially_infected` may be ids, and `population` people to use instead of drawing `n_people`.
+    Cities of one seed differ only by their decisions.
     """
 
     def __init__(
@@ -104,9 +98,8 @@ class City:
         self._coin_threshold = round(parameters.population.daily_fraction * _COIN)
         self._occupation_key = Stream(seed, "contacts/occupation").key
         self._random_key = Stream(seed, "contacts/random").key
-        self._day = 0
-        self._isolated = np.zeros(self.n_people, dtype=np.bool_)
-        self._lay_out()
+        self.age_groups: NDArray[np.uint8] = population.age_groups
+        self.households: NDArray[np.int32] = population.households
         self._disease = Disease(
             age_groups=population.age_groups,
             mean_contacts=population.mean_contacts,
@@ -114,6 +107,8 @@ class City:
             initially_infected=initially_infected,
             parameters=parameters.disease,
         )
+        super().__init__(self._disease.states, self._disease.infected_on)
+        self._lay_out()
 
     def _lay_out(self) -> None:
         """Prepare what stays the same every day: homes, meeting places, room for the lists."""
@@ -131,51 +126,17 @@ class City:
         self._scratch = np.empty(self._room[-1] + 1, dtype=np.int32)
         self._counts = np.empty((self.n_people, 3), dtype=np.int32)
 
-    @property
-    def n_people(self) -> int:
-        """The number of people; ids are 0 … n_people-1."""
-        return self.population.n_people
-
-    @property
-    def day(self) -> int:
-        """The number of days advanced so far."""
-        return self._day
-
-    @property
-    def age_groups(self) -> NDArray[np.uint8]:
-        """The decade of age of each person, 0 … 8: uint8 [people]."""
-        return self.population.age_groups
-
-    @property
-    def households(self) -> NDArray[np.int32]:
-        """The household id of each person: int32 [people]; housemates have consecutive ids."""
-        return self.population.households
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """The `CourseState` of each person: uint8 [people], a copy."""
-        return self._disease.states.copy()
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """The day of infection of each person, -1 for never: int32 [people], a copy."""
-        return self._disease.infected_on.copy()
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
-        self._isolated = checked_mask(isolated, self.n_people)
-
     def advance(self) -> DayContacts:
         """Advance one day and return its contacts, both directions.
 
         Cost: O(people + contacts); about 1 ms for 10,000 people on two cores.
         """
-        self._day += 1
+        self.day += 1
         presence = self._disease.presence(
             self._isolated, isolation_keeps_household=self._isolation_keeps_household
         )
-        contacts = self._contacts(self._day, presence)
-        self._disease.spread(contacts, self._day)
+        contacts = self._contacts(self.day, presence)
+        self._disease.spread(contacts, self.day)
         return contacts
 
     def _contacts(self, day: int, presence: NDArray[np.uint8]) -> DayContacts:

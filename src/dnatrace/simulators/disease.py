@@ -3,7 +3,8 @@
 Infection follows the Sellke construction (Sellke 1983): each person has one tolerance, drawn once
 from Exp(1), and is infected on the day their accumulated hazard exceeds it. The chance on a day
 given no infection before is then 1 - exp(-hazard of the day), and two runs that differ in one
-decision differ only in what follows from it.
+decision differ only in what follows from it. A tolerance is kept divided by the person's scale of
+hazard, so that it compares with their exposure: emissions received since the first day.
 """
 
 from collections.abc import Sequence

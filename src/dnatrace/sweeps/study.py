@@ -201,12 +201,8 @@ def run_study(
 ) -> Study[Label]:
     """Run every configuration on every seed; failures are part of what is returned.
 
-    Args:
-        configs: by label; their own seed is replaced.
-        seeds: common random numbers across the labels.
-        store: directory of finished runs, from which an interrupted study resumes; None keeps none.
-        strict: whether a failed run raises; at once, unless a store keeps what the others give.
-        where: as for `sweep`.
+    An interrupted study resumes from a store of finished runs; None keeps none. When it is strict,
+    a failed run raises: at once, unless a store keeps what the others give. Else as `compare`.
 
     Raises:
         RuntimeError: a run failed, and that is not to be returned.

@@ -38,9 +38,9 @@ _LOG = logging.getLogger(__name__)
 class Where(TypedDict, total=False):
     """Where runs are done, as `sweep` takes it; for functions that pass it on."""
 
-    workers: int | None
-    cluster: str | None
-    track: Track | None
+    workers: int | None  # processes; one per core when None, cores shared out among their threads
+    cluster: str | None  # address of a Dask scheduler to use instead
+    track: Track | None  # wraps the finished runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,15 +168,9 @@ def sweep(
     """Do the runs that a store does not have yet.
 
     A run that raises is reported and the others are done. The call can be ended at any moment and
-    in any way; the next one resumes with what is missing. Several calls may work on one store.
-
-    Args:
-        configs: what to run.
-        store: where to; made if it does not exist.
-        workers: processes; one per core when None. Cores are shared out among their threads.
-        cluster: address of a Dask scheduler to use instead.
-        track: wraps the finished runs, for instance with a progress bar.
-        fail_fast: whether the first failure ends the sweep.
+    in any way; the next one resumes with what is missing. Several calls may work on one store,
+    which is made if it does not exist. With `fail_fast` the first failure ends the sweep; the other
+    arguments are those of `Where`.
 
     Raises:
         InputError: the store cannot be written, or the cluster cannot be reached.

@@ -5,7 +5,7 @@ first runs are made under `dna` and later ones under the decoder of the round be
 Gordon and Bagnell 2011). Runs differ in ε, first infections, test errors, adherence and capacity.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -48,7 +48,7 @@ SCENARIOS: tuple[dict[str, Any], ...] = (
     {"tests.capacity": 0.04},
     {},
 )
-_FIRST_POLICY = {"method": "dna", "gamma": 0.05}  # the clip that serves small ε
+FIRST_POLICY = {"method": "dna", "gamma": 0.05}  # the clip that serves small ε
 _FIRST_DAY = 4  # before it there is too little to learn from
 _MOST_INFECTED, _OTHERS = 40, 240  # people of a day that are kept
 _WORTH_OF_CONTACTS = 0.5  # exponent: finding those who meet many prevents more
@@ -56,17 +56,53 @@ _LIBRARIES = ("numpy", "jax", "jaxlib", "optax")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Which runs to learn from.
+
+    Attributes:
+        network: what is trained, as the command line calls it.
+        first_seed: of the runs; nothing is ever measured on these seeds.
+        epsilons: in turn.
+        scenarios: in turn, over
+        always: settings of all runs.
+    """
+
+    network: str
+    first_seed: int
+    epsilons: tuple[float, ...]
+    scenarios: tuple[dict[str, Any], ...]
+    always: dict[str, Any]
+
+    def config(self, i: int, *, seed: int, people: int, days: int) -> RunConfig:
+        """Return the run number i of a round."""
+        epsilon = self.epsilons[(i + i // len(self.scenarios)) % len(self.epsilons)]
+        of_all = {"people": people, "days": days, "epsilon": epsilon, "seed": seed}
+        scenario = self.scenarios[i % len(self.scenarios)]
+        return load_config(overrides=of_all | scenario | self.always)
+
+
+TALLY = Plan(
+    network="tally",
+    first_seed=FIRST_SEED,
+    epsilons=EPSILONS,
+    scenarios=SCENARIOS,
+    always=FIRST_POLICY,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """What to train.
 
     Attributes:
-        out: the file to write.
+        out: the file to write; a folder when a plan has several decoders.
         rounds: of runs and training.
         runs: per round.
         people: of every run.
         days: of every run.
         workers: processes for runs.
         settings: of training.
+        plan: which runs.
     """
 
     out: Path
@@ -76,6 +112,7 @@ class Order:
     days: int = 100
     workers: int = field(default_factory=usable_cores)
     settings: Settings = field(default_factory=Settings)
+    plan: Plan = TALLY
 
     def __post_init__(self) -> None:
         for name in ("rounds", "runs", "workers"):
@@ -85,20 +122,18 @@ class Order:
 
     def configs(self, number: int) -> list[RunConfig]:
         """Return the runs of a round."""
-        configs = []
-        for i in range(self.runs):
-            epsilon = EPSILONS[(i + i // len(SCENARIOS)) % len(EPSILONS)]
-            of_all = {"people": self.people, "days": self.days, "epsilon": epsilon}
-            seed = {"seed": FIRST_SEED + number * self.runs + i}
-            scenario = SCENARIOS[i % len(SCENARIOS)]
-            configs.append(load_config(overrides=of_all | seed | scenario | _FIRST_POLICY))
-        return configs
+        first = self.plan.first_seed + number * self.runs
+        size = {"people": self.people, "days": self.days}
+        return [self.plan.config(i, seed=first + i, **size) for i in range(self.runs)]
 
     @property
     def command(self) -> str:
         """The command that makes the decoder."""
         s, usual = self.settings, Settings()
-        parts = [f"dnatrace train --network tally --rounds {self.rounds} --runs {self.runs}"]
+        parts = [
+            f"dnatrace train --network {self.plan.network} --rounds {self.rounds}",
+            f"--runs {self.runs}",
+        ]
         parts += [f"--people {self.people} --days {self.days} --steps {s.steps}"]
         parts += [f"--tallies {s.tallies}"] if s.tallies != usual.tallies else []
         return " ".join([*parts, f"--seed {s.seed}"])
@@ -112,21 +147,20 @@ def train_decoder(order: Order, *, track: LabelledTrack | None = None) -> dict[s
     """
     parts: list[Cases] = []
     decoder: Decoder | None = None
-    # Fresh processes, one set for all rounds: forking one that has loaded JAX can hang.
-    with ProcessPoolExecutor(order.workers, mp_context=get_context("spawn")) as pool:
-        for number in range(order.rounds):
-            parts += _collect(pool, order, number, decoder, track)
-            weights = decoder_training.train(
-                decoder_training.join(parts),
-                order.settings,
-                track=labelled(track, f"round {number + 1}, steps"),
-            )
-            decoder = Decoder(
-                name=order.out.stem,
-                alarm=ALARM,
-                weights=weights,
-                provenance=_provenance(order, number + 1, sum(map(len, parts))),
-            )
+    for number in range(order.rounds):
+        jobs = [(config, decoder) for config in order.configs(number)]
+        parts += collect(order, number, jobs, _cases_of_job, track)
+        weights = decoder_training.train(
+            decoder_training.join(parts),
+            order.settings,
+            track=labelled(track, f"round {number + 1}, steps"),
+        )
+        decoder = Decoder(
+            name=order.out.stem,
+            alarm=ALARM,
+            weights=weights,
+            provenance=provenance_of(order, number + 1, sum(map(len, parts))),
+        )
     assert decoder is not None  # rounds ≥ 1
     write_decoder(order.out, decoder)
     return {
@@ -138,19 +172,18 @@ def train_decoder(order: Order, *, track: LabelledTrack | None = None) -> dict[s
     }
 
 
-def _collect(
-    pool: ProcessPoolExecutor,
-    order: Order,
-    number: int,
-    decoder: Decoder | None,
-    track: LabelledTrack | None,
+def collect(
+    order: Order, number: int, jobs: list[Any], learn: Any, track: LabelledTrack | None
 ) -> list[Cases]:
-    jobs = [(config, decoder) for config in order.configs(number)]
-    with deaf_to_interrupts(), thread_settings(1):  # processes start here
-        done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
-    if track is not None:
-        done = track(done, len(jobs), f"round {number + 1}, runs")
-    return [day for run in done for day in run]
+    """Return the cases of all jobs of a round, in their order; `learn` makes those of one job."""
+    # Fresh processes: forking one that has loaded JAX can hang.
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
+        with deaf_to_interrupts(), thread_settings(1):  # processes start here
+            done: Iterable[list[Cases]] = pool.map(learn, jobs)
+        if track is not None:
+            done = track(done, len(jobs), f"round {number + 1}, runs")
+        return [day for run in done for day in run]
 
 
 def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> list[Cases]:
@@ -160,7 +193,9 @@ def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> list[Cases]:
     return cases_of(record(config, made), seed=config.seed)
 
 
-def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
+def provenance_of(order: Order, rounds: int, cases: int) -> dict[str, Any]:
+    """Return where a decoder comes from."""
+    plan = order.plan
     return {
         "dnatrace": __version__,
         "libraries": libraries(*_LIBRARIES),
@@ -168,9 +203,9 @@ def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
             "count": rounds * order.runs,
             "people": order.people,
             "days": order.days,
-            "seeds": [FIRST_SEED, FIRST_SEED + rounds * order.runs - 1],
-            "epsilons": list(EPSILONS),
-            "scenarios": list(SCENARIOS),
+            "seeds": [plan.first_seed, plan.first_seed + rounds * order.runs - 1],
+            "epsilons": list(plan.epsilons),
+            "scenarios": list(plan.scenarios),
         },
         "cases": cases,
         "settings": asdict(order.settings),
@@ -187,7 +222,7 @@ class Record:
     """A run as training sees it; arrays are [days, people] or [people].
 
     Attributes:
-        tallies: without noise, float32.
+        tallies: without noise, float32; [days, numbers, people] of several numbers per release.
         met: whether anybody was met in the window, bool.
         results: own tests of the day, int8: 1, 0 or -1 without a test.
         mean_contacts: running average at the end of the day, float32.
@@ -209,8 +244,24 @@ class Record:
     test_errors: TestErrors
 
 
-def record(config: RunConfig, method: Method) -> Record:
-    """Run the closed loop and return what training needs of it; results must not be delayed."""
+def tally_of(log: DayLog) -> NDArray[np.float32]:
+    """Return the tallies of a day, without noise."""
+    assert log.secret.messages is not None  # asked for
+    return tallies(log.secret.window, log.secret.messages, ALARM).astype(np.float32)
+
+
+def record(
+    config: RunConfig,
+    method: Method,
+    watch: Callable[[DayLog], NDArray[np.float32]] = tally_of,
+) -> Record:
+    """Run the closed loop and return what training needs of it; results must not be delayed.
+
+    Args:
+        config: what to run.
+        method: who chooses whom to test.
+        watch: called day by day, returns what a release would show without noise.
+    """
     if config.tests.order_delay or config.tests.result_delay:
         raise InputError("decoders learn from runs without delays of tests")
     loop = build_loop(config, method=method, with_messages=True)
@@ -220,7 +271,7 @@ def record(config: RunConfig, method: Method) -> Record:
     }
     for log in loop.run(config.days):
         rate = rate.after(log.public.counts[-1], log.isolated)
-        for name, row in _of_day(log, rate).items():
+        for name, row in (_of_day(log, rate) | {"tallies": watch(log)}).items():
             rows[name].append(row)
     everyone, rules = np.arange(loop.simulator.n_people), config.isolation
     follows = np.full(everyone.size, rules.adherence)
@@ -231,17 +282,14 @@ def record(config: RunConfig, method: Method) -> Record:
         **{name: np.stack(values) for name, values in rows.items()},
         age_groups=loop.simulator.age_groups.copy(),
         follows=follows.astype(np.float32),
-        test_errors=config.tests.errors,
+        test_errors=config.tests.believed,
     )
 
 
 def _of_day(log: DayLog, rate: ContactRate) -> dict[str, NDArray[Any]]:
-    messages = log.secret.messages
-    assert messages is not None  # asked for
     results = np.full(log.public.n_people, -1, dtype=np.int8)
     results[log.tested] = log.results
     return {
-        "tallies": tallies(log.secret.window, messages, ALARM).astype(np.float32),
         "met": log.public.counts.any(axis=0),
         "results": results,
         "mean_contacts": rate.mean.astype(np.float32),
@@ -283,7 +331,7 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
     )
     errors = run.test_errors
     return Cases(
-        tallies=newest_first_by_person(run.tallies[past, people], 0),
+        tallies=_numbers(run.tallies[past][..., people]),
         noisy=newest_first_by_person(run.met[past, people], 0),
         personal=personal_inputs(inputs),
         worth=np.concatenate([worth[infected], np.zeros(_OTHERS)]).astype(np.float32),
@@ -292,3 +340,12 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
         infected=np.array([infected.size]),
         others=np.array([_OTHERS]),
     )
+
+
+def _numbers(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return [people, 14 × numbers], the newest day first, of [days, (numbers,) people]."""
+    by_day = rows[:, None] if rows.ndim == 2 else rows
+    n_days, n_numbers, n_people = by_day.shape
+    full = np.zeros((WINDOW, n_numbers, n_people), dtype=np.float32)
+    full[:n_days] = by_day[::-1]
+    return np.ascontiguousarray(full.reshape(-1, n_people).T)

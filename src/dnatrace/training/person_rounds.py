@@ -1,0 +1,207 @@
+"""The decoders of `headcount` and of `public-facts`: taught side by side on the same runs.
+
+Every run is watched by all of them, and each of them takes its turn in choosing whom to test, so
+that the floor is trained exactly as what must beat it. Capacities are mixed, because messages
+matter most where tests are scarce. Else as `decoder_rounds`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.inference.heads import Closeness, head_counts
+from dnatrace.methods.base import Method
+from dnatrace.methods.headcount import (
+    DECODERS,
+    Headcount,
+    HeadcountRelease,
+    Known,
+    news_alarms,
+    standing_alarms,
+)
+from dnatrace.methods.public_facts import FLOOR, PublicFactsAlone
+from dnatrace.networks.architecture import WINDOW
+from dnatrace.networks.decoder import HEADS_SPREAD, Alarm, Decoder, Heads, write_decoder
+from dnatrace.networks.model_file import SUFFIX
+from dnatrace.privacy.accounting import Unit
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.progress import LabelledTrack, labelled
+from dnatrace.tracing import DayLog
+from dnatrace.training import decoder as decoder_training
+from dnatrace.training.decoder import Cases, Settings
+from dnatrace.training.decoder_rounds import (
+    FIRST_POLICY,
+    Order,
+    Plan,
+    cases_of,
+    collect,
+    provenance_of,
+    record,
+)
+
+ALARM = Alarm(low=0.3, high=0.9)  # of messages relative to that of a fresh positive test
+SCENARIOS: tuple[dict[str, Any], ...] = (
+    {"tests.capacity": 0.08},
+    {"tests.capacity": 0.04},
+    {"tests.capacity": 0.02, "initially_infected": 50},
+    {"tests.capacity": 0.04, "isolation.adherence": 0.8},
+    {
+        "tests.capacity": 0.06,
+        "tests.false_positive_rate": 0.1,
+        "tests.false_negative_rate": 0.01,
+    },
+    {"tests.capacity": 0.03},
+    {"isolation.adherence": 0.5, "isolation.adherence_unit": "event"},
+    {"tests.capacity": 0.04, "initially_infected": 50},
+    {"tests.capacity": 0.02},
+    {"tests.capacity": 0.04},
+    {"tests.capacity": 0.06},
+    {"tests.capacity": 0.08, "initially_infected": 50},
+)
+PERSON = Plan(
+    network="headcount",
+    first_seed=11_001,
+    epsilons=(5.0, 1.0, 30.0, 100.0, 0.2, 15.0, 300.0),  # of a person
+    scenarios=SCENARIOS,
+    always=FIRST_POLICY | {"seir.exchange": "own-tests"},
+)
+SETTINGS = Settings(least_noise=0.05, most_noise=60.0, spread=HEADS_SPREAD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Student:
+    """A decoder to be trained.
+
+    Attributes:
+        name: of its file.
+        heads: what it reads; None for public facts alone.
+    """
+
+    name: str
+    heads: Heads | None
+
+    @property
+    def channels(self) -> int:
+        """How many numbers of a release it watches."""
+        return len(self.heads.bounds) if self.heads else 0
+
+    def method(self, config: RunConfig, decoder: Decoder) -> Method:
+        """Return the method that uses the decoder."""
+        if self.heads is None:
+            return PublicFactsAlone(decoder=decoder)
+        target = replace(config.privacy.target, unit=Unit.PERSON)
+        setup = replace(config.method_setup(), target=target)
+        variant = HeadcountRelease(self.heads.release)
+        return Headcount(setup=setup, decoder=decoder, variant=variant)
+
+    def numbers(self, log: DayLog, before: Known | None) -> NDArray[np.float64]:
+        """Return its numbers of a day, without noise: [channels, people]."""
+        assert self.heads is not None
+        assert log.secret.messages is not None
+        if self.heads.release == HeadcountRelease.DAILY:
+            alarms = standing_alarms(log.secret.messages, log.public, ALARM)
+        else:
+            alarms = news_alarms(log.public, before)
+        closeness = Closeness(fading=self.heads.fading, bounds=self.heads.bounds)
+        return head_counts(log.secret.window, alarms, closeness)
+
+    def cases(self, all_numbers: Cases, first: int) -> Cases:
+        """Return the cases with its own numbers alone, which begin with number `first`."""
+        rows = len(all_numbers.worth)
+        by_day = all_numbers.tallies.reshape(rows, WINDOW, -1)
+        own = by_day[:, :, first : first + self.channels]
+        if self.heads is None:
+            own = np.zeros((rows, WINDOW, 1), dtype=np.float32)
+        return replace(all_numbers, tallies=np.ascontiguousarray(own.reshape(rows, -1)))
+
+    def settings(self, asked: Settings) -> Settings:
+        """Return how it is trained."""
+        return replace(asked, tallies=WINDOW if self.heads else 0)
+
+
+STUDENTS = (
+    Student(
+        name=DECODERS[HeadcountRelease.DAILY],
+        heads=Heads(release="daily", fading=1.0, bounds=(0.0, 2.0, 6.0)),
+    ),
+    Student(
+        name=DECODERS[HeadcountRelease.NEWS],
+        heads=Heads(release="news", fading=0.8, bounds=(0.1, 0.35, 0.75, 1.05, 2.2)),
+    ),
+    Student(name=FLOOR, heads=None),
+)
+
+
+class Watcher:
+    """Counts for all students, day by day."""
+
+    def __init__(self) -> None:
+        self._before: Known | None = None
+
+    def __call__(self, log: DayLog) -> NDArray[np.float32]:
+        """Return the numbers of all students, one after the other: float32 [numbers, people]."""
+        counted = [s.numbers(log, self._before) for s in STUDENTS if s.heads is not None]
+        self._before = Known(first_day=log.public.first_day, outcomes=log.public.outcomes)
+        return np.concatenate(counted).astype(np.float32)
+
+
+def train_people(order: Order, *, track: LabelledTrack | None = None) -> list[dict[str, Any]]:
+    """Train all students, write them into the folder `order.out`, and return a row about each.
+
+    Guarantee: the same order gives the same bytes on one machine, whatever the workers.
+    Cost: rounds × runs closed-loop runs, and `settings.steps` steps per round and student.
+    """
+    parts: list[Cases] = []
+    decoders: dict[str, Decoder] = {}
+    for number in range(order.rounds):
+        jobs = [
+            (config, STUDENTS[(i + number) % len(STUDENTS)], dict(decoders))
+            for i, config in enumerate(order.configs(number))
+        ]
+        parts += collect(order, number, jobs, _cases_of_job, track)
+        together = decoder_training.join(parts)
+        decoders = _taught(order, number, together, track)
+    rows = []
+    for name, decoder in decoders.items():
+        path = order.out / f"{name}{SUFFIX}"
+        write_decoder(path, decoder)
+        runs = order.rounds * order.runs
+        about = {"decoder": str(path), "runs": runs, "cases": len(together)}
+        kilobytes = round(path.stat().st_size / 1e3, 1)
+        rows.append(about | {"digest": decoder.digest, "kilobytes": kilobytes})
+    return rows
+
+
+def _taught(
+    order: Order, number: int, together: Cases, track: LabelledTrack | None
+) -> dict[str, Decoder]:
+    """Return all students after a round, by name."""
+    decoders, first = {}, 0
+    for student in STUDENTS:
+        settings = student.settings(order.settings)
+        taught = replace(order, settings=settings)
+        weights = decoder_training.train(
+            student.cases(together, first),
+            settings,
+            track=labelled(track, f"round {number + 1}, {student.name}, steps"),
+        )
+        decoders[student.name] = Decoder(
+            name=student.name,
+            alarm=ALARM,
+            weights=weights,
+            provenance=provenance_of(taught, number + 1, len(together)),
+            heads=student.heads,
+        )
+        first += student.channels
+    return decoders
+
+
+def _cases_of_job(job: tuple[RunConfig, Student, dict[str, Decoder]]) -> list[Cases]:
+    config, student, decoders = job
+    if student.name in decoders:
+        method = student.method(config, decoders[student.name])
+    else:
+        method = config.method.build(config.method_setup())
+    return cases_of(record(config, method, Watcher()), seed=config.seed)

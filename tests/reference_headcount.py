@@ -1,0 +1,183 @@
+"""Slow, obvious twins of head counts, and worlds in which a guarantee about a person is tried.
+
+Two neighbouring worlds have the same people and contacts, and another result of one person's test.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dnatrace.inference.exchange import NeighbourRounds, OwnTests, Received
+from dnatrace.methods.base import PublicFacts, SecretFacts, Setup
+from dnatrace.methods.headcount import Headcount, HeadcountRelease, Known
+from dnatrace.networks.decoder import Alarm, Decoder, Heads, shapes
+from dnatrace.privacy.accounting import Target, Unit
+from dnatrace.privacy.noise import FastNoise
+from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.seir import SeirParameters, TestErrors
+
+PAPER, ERRORS = SeirParameters(), TestErrors()
+ALARM = Alarm(low=0.3, high=0.9)
+DAILY = Heads(release="daily", fading=1.0, bounds=(0.0, 2.0, 6.0))
+NEWS = Heads(release="news", fading=0.8, bounds=(0.1, 0.35, 1.05))
+
+
+def head_counts(window, alarms, closeness, person):
+    """Person by person: the largest alarm of each, and how close they are."""
+    largest, close = {}, {}
+    weights = closeness.fading ** np.arange(len(window) - 1.0, -1.0, -1.0)
+    for t, day in enumerate(window):
+        for contact in range(day.offsets[person], day.offsets[person + 1]):
+            sender = int(day.senders[contact])
+            largest[sender] = max(largest.get(sender, 0.0), float(alarms[t, sender]))
+            close[sender] = close.get(sender, 0.0) + float(weights[t])
+    counts = [0.0] * len(closeness.bounds)
+    for sender, alarm in largest.items():
+        reached = [c for c, bound in enumerate(closeness.bounds) if bound <= close[sender]]
+        if reached:
+            counts[reached[-1]] += alarm
+    return counts
+
+
+def straight_decoder(heads):
+    """The newest numbers added up: nothing that could be shown is hidden by decoding."""
+    channels = len(heads.bounds)
+    weights = {k: np.zeros(s, dtype=np.float32) for k, s in shapes(2, channels).items()}
+    weights["0.weight"][:channels] = 1.0, -1.0
+    weights["1.weight"][:] = np.eye(2)
+    weights["2.weight"][:, 0] = 1.0, -1.0
+    return Decoder(name="straight", alarm=ALARM, weights=weights, provenance={}, heads=heads)
+
+
+def random_decoder(heads, seed=0, width=6):
+    rng = np.random.default_rng(seed)
+    named = shapes(width, len(heads.bounds))
+    weights = {k: rng.normal(size=s).astype(np.float32) for k, s in named.items()}
+    return Decoder(name="random", alarm=ALARM, weights=weights, provenance={}, heads=heads)
+
+
+def headcount(
+    heads=DAILY, *, decoder=None, epsilon=1.0, unit=Unit.RELEASE, own_tests=True, noise=None
+):
+    setup = Setup(
+        target=Target(epsilon=epsilon, unit=unit),
+        own_tests=own_tests,
+        noise=noise or FastNoise(seed=0),
+    )
+    made = decoder or straight_decoder(heads)
+    return Headcount(setup=setup, decoder=made, variant=HeadcountRelease(heads.release))
+
+
+@dataclass(frozen=True)
+class World:
+    """Who met whom on which day, and everybody's tests.
+
+    Attributes:
+        n_people: how many.
+        contacts: for each day a list of pairs (sender, receiver).
+        outcomes: int8 [days, people]; a result is known on the day of its test.
+    """
+
+    n_people: int
+    contacts: tuple
+    outcomes: np.ndarray
+
+    def with_test(self, person, day, result):
+        """The neighbouring world in which one test has another result, or is not taken."""
+        outcomes = self.outcomes.copy()
+        outcomes[day, person] = result
+        return World(self.n_people, self.contacts, outcomes)
+
+    def met(self, person):
+        """Everybody who ever met a person."""
+        return {
+            b if a == person else a for day in self.contacts for a, b in day if person in (a, b)
+        }
+
+
+OWN_TESTS = OwnTests(parameters=PAPER, test_errors=ERRORS)
+ROUNDS = NeighbourRounds(parameters=PAPER, test_errors=ERRORS, rounds=3)
+
+
+class ReadsScores:
+    """The control: phones that say what their own score was yesterday, when it is higher."""
+
+    def __init__(self):
+        self.scores = None
+
+    def receive(self, window, outcomes, *, with_messages):
+        found = OWN_TESTS.receive(window, outcomes, with_messages=True)
+        if self.scores is None:
+            return found
+        said = np.maximum(found.messages, np.clip(self.scores, 0, 1).astype(np.float32))
+        return Received(exposures=found.exposures, messages=said)
+
+
+class RowCounter:
+    """The control: a tally of messages from own tests, every contact counted."""
+
+    def __init__(self, alarm=ALARM):
+        self.alarm = alarm
+
+    def statistic(self, public, secret, memory):
+        from dnatrace.methods.tally import tallies
+
+        return [tallies(secret.window, secret.messages, self.alarm)]
+
+
+def statistics(world, method, exchange=OWN_TESTS):
+    """What every person's releases are made of, day by day: [days, channels, people]."""
+    window = ContactWindow(n_people=world.n_people, n_days=14)
+    known, rows = None, []
+    for day, pairs in enumerate(world.contacts):
+        senders = [p[0] for p in pairs] + [p[1] for p in pairs]
+        receivers = [p[1] for p in pairs] + [p[0] for p in pairs]
+        window.push(DayContacts.from_pairs(senders, receivers, n_people=world.n_people))
+        outcomes = world.outcomes[window.first_day : day + 1]
+        public = PublicFacts(
+            day=day,
+            first_day=window.first_day,
+            counts=window.counts,
+            outcomes=outcomes,
+            parameters=PAPER,
+            test_errors=ERRORS,
+        )
+        messages = exchange.receive(window, outcomes, with_messages=True).messages
+        secret = SecretFacts(window=window.snapshot(), messages=messages)
+        found = method.statistic(public, secret, known)
+        rows.append(np.array(getattr(found, "values", found)))
+        known = Known(first_day=window.first_day, outcomes=outcomes)
+        if isinstance(exchange, ReadsScores):
+            exchange.scores = rows[-1].sum(axis=0)
+    return np.stack(rows)
+
+
+def moves(world, other, method, make_exchange=lambda: OWN_TESTS):
+    """How far every release of everybody moves, in Euclidean length: [days, people]."""
+    here = statistics(world, method, make_exchange())
+    there = statistics(other, method, make_exchange())
+    return np.sqrt(((here - there) ** 2).sum(axis=1))
+
+
+def violations(world, person, moved, *, most, budget):
+    """What a guarantee about one person forbids, in words; none when it holds.
+
+    Args:
+        world: one of the two.
+        person: whose tests differ.
+        moved: by `moves`.
+        most: how far one release may move.
+        budget: how far all releases of one receiver may move together, squared.
+    """
+    met, found = world.met(person), []
+    for receiver in range(world.n_people):
+        if receiver == person:
+            continue
+        of_one = moved[:, receiver]
+        if receiver not in met and of_one.any():
+            found.append(f"{receiver} never met {person} and can tell")
+        if of_one.max() > most + 1e-12:
+            found.append(f"a release to {receiver} moves by {of_one.max():.3f}")
+        if (of_one**2).sum() > budget + 1e-9:
+            found.append(f"all releases to {receiver} move by {(of_one**2).sum():.3f} squared")
+    return found
