@@ -3,13 +3,15 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
 from dnatrace.errors import InputError, require_at_least
+
+Day = TypeVar("Day")
 
 NOT_TESTED = -1
 MOST_PEOPLE = 2**31 - 2  # ids are stored in 32 bits
@@ -76,27 +78,48 @@ class DayContacts:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class ContactWindow:
-    """The contacts of the last `n_days` days: a ring that forgets what is older.
+class _LastDays(Generic[Day]):
+    """Something of the last days: a ring that forgets what is older.
 
-    Days are in order, the oldest first: index i is day `first_day` + i. Windows from rows begin
-    with day 0, those of the loop with day 1. `push` costs the new day alone; the other days are not
-    touched or copied.
+    Days are in order, the oldest first: index i is day `first_day` + i. Those from rows begin with
+    day 0, those of the loop with day 1.
 
     Attributes:
-        n_people: how many people there are, met or not.
-        n_days: the most days the window holds.
+        n_people: how many people there are, met or tested or not.
+        n_days: the most days it holds.
         first_day: the number of the oldest day held.
     """
 
     n_people: int
     n_days: int
     first_day: int = 0
-    _ring: deque[DayContacts] = field(init=False, repr=False)
+    _ring: deque[Day] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_size(self.n_people, self.n_days)
+        require_at_least("the number of people", self.n_people, 1)
+        require_at_least("the number of days", self.n_days, 1)
+        if self.n_people > MOST_PEOPLE:
+            raise InputError(f"{self.n_people} people are more than ids of 32 bits can tell apart")
         self._ring = deque(maxlen=self.n_days)
+
+    def _append(self, day: Day) -> None:
+        """Add the next day; when the ring is full the oldest day leaves memory."""
+        if len(self._ring) == self.n_days:
+            self.first_day += 1
+        self._ring.append(day)
+
+    def __len__(self) -> int:
+        """The number of days held."""
+        return len(self._ring)
+
+
+class ContactWindow(_LastDays[DayContacts]):
+    """The contacts of the last `n_days` days.
+
+    `push` costs the new day alone; the other days are not touched or copied.
+    """
+
+    __slots__ = ()
 
     @classmethod
     def from_rows(
@@ -125,9 +148,7 @@ class ContactWindow:
         """Add the next day; when the window is full the oldest day leaves memory."""
         if day.n_people != self.n_people:
             raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
-        if len(self._ring) == self.n_days:
-            self.first_day += 1
-        self._ring.append(day)
+        self._append(day)
 
     def push_after(self, day: DayContacts) -> None:
         """Put contacts in the newest day, so far empty, and add an empty day after it."""
@@ -155,10 +176,6 @@ class ContactWindow:
         others[person] = False
         self._ring = deque((day.among(others) for day in self._ring), maxlen=self.n_days)
 
-    def __len__(self) -> int:
-        """The number of days held."""
-        return len(self._ring)
-
     def __iter__(self) -> Iterator[DayContacts]:
         return iter(self._ring)
 
@@ -178,28 +195,11 @@ class ContactWindow:
         return sum(day.senders.size for day in self._ring)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class TestLog:
-    """The results of own tests over the last `n_days` days, at most one per person and day.
+class TestLog(_LastDays[NDArray[np.int8]]):
+    """The results of own tests over the last `n_days` days, at most one per person and day."""
 
-    Days are in order, as in `ContactWindow`.
-
-    Attributes:
-        n_people: how many people there are, tested or not.
-        n_days: the most days the log holds.
-        first_day: the number of the oldest day held.
-    """
-
+    __slots__ = ()
     __test__ = False  # the name does not make it a test case
-
-    n_people: int
-    n_days: int
-    first_day: int = 0
-    _ring: deque[NDArray[np.int8]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        _check_size(self.n_people, self.n_days)
-        self._ring = deque(maxlen=self.n_days)
 
     @classmethod
     def from_rows(
@@ -236,9 +236,7 @@ class TestLog:
 
     def push_day(self) -> None:
         """Begin the next day without results; when the log is full the oldest day leaves it."""
-        if len(self._ring) == self.n_days:
-            self.first_day += 1
-        self._ring.append(np.full(self.n_people, NOT_TESTED, dtype=np.int8))
+        self._append(np.full(self.n_people, NOT_TESTED, dtype=np.int8))
 
     def record(self, day: int, people: NDArray[Any], positive: NDArray[np.bool_]) -> None:
         """Enter the results of tests that were taken on `day`; days that have left are ignored."""
@@ -247,10 +245,6 @@ class TestLog:
             raise InputError(f"day {day} has not begun in this log")
         if index >= 0:
             self._ring[index][people] = positive
-
-    def __len__(self) -> int:
-        """The number of days held."""
-        return len(self._ring)
 
     @property
     def outcomes(self) -> NDArray[np.int8]:
@@ -279,13 +273,6 @@ class Beliefs:
     def exposed_or_infected(self) -> NDArray[np.float32]:
         """P(E) + P(I) by person and day: float32 [people, days]."""
         return self.values[:, :, 1] + self.values[:, :, 2]
-
-
-def _check_size(n_people: int, n_days: int) -> None:
-    require_at_least("the number of people", n_people, 1)
-    require_at_least("the number of days", n_days, 1)
-    if n_people > MOST_PEOPLE:
-        raise InputError(f"{n_people} people are more than ids of 32 bits can tell apart")
 
 
 def _sorted_days(

@@ -16,6 +16,7 @@ from dnatrace.errors import InputError
 Choice = TypeVar("Choice", bound=StrEnum)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
 Days = Annotated[int, Field(ge=0, le=100_000, strict=True)]
 
 

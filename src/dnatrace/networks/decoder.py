@@ -33,7 +33,6 @@ from dnatrace.records import NOT_TESTED
 from dnatrace.seir import TestErrors
 
 DEFAULT_DECODER = "tally"
-_SHIPPED = "dnatrace.decoders"
 N_COMMON = 3
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
 N_INPUTS = WINDOW + _KNOWN
@@ -254,31 +253,12 @@ def write_decoder(path: Path, decoder: Decoder) -> None:
     model_file.write(path, metadata, dict(decoder.weights))
 
 
-def decoder_names() -> list[str]:
-    """Return the names of the decoders that ship with the package."""
-    return model_file.shipped_names(_SHIPPED)
-
-
-def decoder_path(decoder: str | Path) -> Path:
-    """Return the file of a shipped decoder, or of a path."""
-    return model_file.shipped_or_given(decoder, _SHIPPED, "decoder")
-
-
 def is_decoder(path: Path) -> bool:
     """Return whether a file says that it is a decoder; it need not be a good one."""
     return "decoder" in model_file.unpack(path)[0]
 
 
-def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
-    """Return a decoder that ships with the package, or one from a file.
-
-    Guarantee: the digest is computed anew; a file that says otherwise is refused.
-    """
-    return _load(str(decoder), decoder_path(decoder))
-
-
-@model_file.once_per_file
-def _load(name: str, path: Path) -> Decoder:
+def _checked(name: str, path: Path) -> Decoder:
     metadata, arrays = model_file.unpack(path)
     about = metadata.get("decoder")
     if not isinstance(about, dict) or set(about) - {"heads"} != {"low", "high"}:
@@ -297,3 +277,15 @@ def _load(name: str, path: Path) -> Decoder:
     if metadata.get("certificate") != {"sensitivity": SENSITIVITY, "digest": decoder.digest}:
         raise InputError(f"{path}: the certificate does not match the weights; refused")
     return decoder
+
+
+_DECODERS = model_file.Shipped("dnatrace.decoders", "decoder", _checked)
+decoder_names, decoder_path = _DECODERS.names, _DECODERS.path
+
+
+def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
+    """Return a decoder that ships with the package, or one from a file.
+
+    Guarantee: the digest is computed anew; a file that says otherwise is refused.
+    """
+    return _DECODERS.load(decoder)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,36 +39,34 @@ _BROKEN = (
 Loaded = TypeVar("Loaded")
 
 
-def shipped_names(package: str) -> list[str]:
-    """Return the names of the files that ship in a package, without their suffix."""
-    files = resources.files(package).iterdir()
-    return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
+class Shipped(Generic[Loaded]):
+    """Files of one kind that ship in a package, and others of their kind anywhere."""
 
+    def __init__(self, package: str, noun: str, read: Callable[[str, Path], Loaded]) -> None:
+        self._package, self._noun = package, noun
+        self._read = lru_cache(maxsize=8)(lambda name, path, *_changed: read(name, path))
 
-def shipped_or_given(name: str | Path, package: str, noun: str) -> Path:
-    """Return the file of that name that ships in a package, or the path that was given."""
-    shipped = Path(str(resources.files(package))) / f"{name}{SUFFIX}"
-    if isinstance(name, str) and Path(name).name == name and shipped.is_file():
-        return shipped
-    path = Path(name)
-    if not path.exists():
-        names = ", ".join(shipped_names(package)) or "none"
-        raise InputError(f"{noun} '{name}': no such file, and none that ships ({names})")
-    return path
+    def names(self) -> list[str]:
+        """Return the names of the files that ship, without their suffix."""
+        files = resources.files(self._package).iterdir()
+        return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
 
+    def path(self, name: str | Path) -> Path:
+        """Return the file of that name that ships, or the path that was given."""
+        shipped = Path(str(resources.files(self._package))) / f"{name}{SUFFIX}"
+        if isinstance(name, str) and Path(name).name == name and shipped.is_file():
+            return shipped
+        path = Path(name)
+        if not path.exists():
+            names = ", ".join(self.names()) or "none"
+            raise InputError(f"{self._noun} '{name}': no such file, and none that ships ({names})")
+        return path
 
-def once_per_file(read: Callable[[str, Path], Loaded]) -> Callable[[str, Path], Loaded]:
-    """Return a reader of (name, path) that reads a file again only when it has changed."""
-
-    @lru_cache(maxsize=8)
-    def keyed(name: str, path: Path, _changed: int, _size: int) -> Loaded:
-        return read(name, path)
-
-    def load(name: str, path: Path) -> Loaded:
+    def load(self, name: str | Path) -> Loaded:
+        """Return what a file holds; it is read again only when it has changed."""
+        path = self.path(name)
         stat = path.stat()
-        return keyed(name, path, stat.st_mtime_ns, stat.st_size)
-
-    return load
+        return self._read(str(name), path, stat.st_mtime_ns, stat.st_size)
 
 
 def frozen(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:

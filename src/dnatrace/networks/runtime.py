@@ -21,7 +21,6 @@ from dnatrace.networks.table import Floats, Layers, fold
 from dnatrace.records import NOT_TESTED
 
 DEFAULT_MODEL = "dna"
-_SHIPPED = "dnatrace.models"
 _TRAINED = "trained/"
 
 
@@ -257,14 +256,15 @@ def _check_trained(architecture: Architecture, trained: Any, weights: Any) -> No
         raise InputError("weights before projection of a wrong shape")
 
 
-def model_names() -> list[str]:
-    """Return the names of the models that ship with the package."""
-    return model_file.shipped_names(_SHIPPED)
+def _checked(name: str, path: Path) -> Model:
+    model = read_model(path, name)
+    if not model.matches:
+        raise InputError(f"{path}: the certificate does not match the weights; refused")
+    return model
 
 
-def model_path(model: str | Path) -> Path:
-    """Return the file of a shipped model, or of a path."""
-    return model_file.shipped_or_given(model, _SHIPPED, "model")
+_MODELS = model_file.Shipped("dnatrace.models", "model", _checked)
+model_names, model_path = _MODELS.names, _MODELS.path
 
 
 def load_model(model: str | Path = DEFAULT_MODEL) -> Model:
@@ -272,12 +272,4 @@ def load_model(model: str | Path = DEFAULT_MODEL) -> Model:
 
     Guarantee: digest, norms and bound are computed anew; a file that says otherwise is refused.
     """
-    return _load(str(model), model_path(model))
-
-
-@model_file.once_per_file
-def _load(name: str, path: Path) -> Model:
-    model = read_model(path, name)
-    if not model.matches:
-        raise InputError(f"{path}: the certificate does not match the weights; refused")
-    return model
+    return _MODELS.load(model)

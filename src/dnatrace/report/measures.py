@@ -5,6 +5,7 @@ dictionaries, because they become JSON.
 """
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -55,16 +56,10 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     NaN is left out; what is not defined (nothing there, or an interval of one) is NaN.
     """
     n = np.isfinite(values).sum(axis=0)
-    filled = np.where(np.isfinite(values), values, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = filled.sum(axis=0) / n
-        squares = np.where(np.isfinite(values), values - mean, 0.0) ** 2
-        deviation = np.sqrt(squares.sum(axis=0) / np.where(n > 1, n - 1, np.nan))
-        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1))
-        half = quantile * deviation / np.sqrt(n)
-    median = np.full(mean.size, np.nan)
-    some = n > 0
-    median[some] = np.nanmedian(values[:, some], axis=0)
+    with warnings.catch_warnings(action="ignore"):  # of columns without values
+        mean, median = np.nanmean(values, axis=0), np.nanmedian(values, axis=0)
+        deviation = np.nanstd(values, axis=0, ddof=1)
+        half = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * deviation / np.sqrt(n)
     return mean, half, median
 
 

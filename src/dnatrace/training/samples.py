@@ -106,8 +106,9 @@ class Samples:
         return (self.seir == State.E) | (self.seir == State.I)
 
     def take(self, index: ArrayLike) -> Self:
-        """Return some samples, in the order of `index`, which may repeat, copied."""
-        chosen = np.asarray(index, dtype=np.int64)
+        """Return some samples, in the order of `index`, which may repeat or be a mask, copied."""
+        chosen = np.asarray(index)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self)):
             raise InputError(f"a sample number is outside 0 … {len(self) - 1}")
         cells, sizes = _places(self.offsets, chosen)
