@@ -94,6 +94,43 @@ class World:
             b if a == person else a for day in self.contacts for a, b in day if person in (a, b)
         }
 
+    def slice(self, start, n_people):
+        """The world of the people from `start` on, who meet nobody else."""
+        inside = range(start, start + n_people)
+        contacts = tuple(
+            [(a - start, b - start) for a, b in day if a in inside] for day in self.contacts
+        )
+        return World(n_people, contacts, self.outcomes[:, start : start + n_people])
+
+
+def random_world(rng, n_days):
+    """A small graph and everybody's tests: couples, households, people who move or pass by."""
+    n_people = int(rng.integers(3, 8))
+    pairs = [(a, b) for a in range(n_people) for b in range(a)]
+    often = rng.random(len(pairs)) ** 2  # how often each pair meets; some never do
+    often[rng.random(len(pairs)) < 0.3] = 0.0
+    later = rng.permutation(often) if rng.random() < 0.3 else often  # people move
+    begins, ends = sorted(rng.integers(0, n_days + 1, 2))
+    contacts = []
+    for day in range(n_days):
+        rate = (often if day < n_days // 2 else later) * (begins <= day < ends)
+        times = (rng.random(len(pairs)) < rate) * rng.integers(1, 3, len(pairs))
+        contacts.append([pair for pair, n in zip(pairs, times, strict=True) for _ in range(n)])
+    tested = rng.random((n_days, n_people)) < XX
+    positive = rng.random((n_days, n_people)) < rng.uniform(0.1, 0.9)
+    return World(n_people, tuple(contacts), np.where(tested, positive, -1).astype(np.int8))
+
+
+def side_by_side(worlds):
+    """All worlds as one, whose people do not meet: one call of the real code plays them all."""
+    starts = np.cumsum([0, *(w.n_people for w in worlds)])
+    contacts = tuple(
+        [(a + s, b + s) for w, s in zip(worlds, starts, strict=False) for a, b in w.contacts[day]]
+        for day in range(len(worlds[0].contacts))
+    )
+    outcomes = np.concatenate([w.outcomes for w in worlds], axis=1)
+    return World(int(starts[-1]), contacts, outcomes), starts[:-1]
+
 
 OWN_TESTS = OwnTests(parameters=PAPER, test_errors=ERRORS)
 ROUNDS = NeighbourRounds(parameters=PAPER, test_errors=ERRORS, rounds=3)
