@@ -116,7 +116,7 @@ def random_world(rng, n_days):
         rate = (often if day < n_days // 2 else later) * (begins <= day < ends)
         times = (rng.random(len(pairs)) < rate) * rng.integers(1, 3, len(pairs))
         contacts.append([pair for pair, n in zip(pairs, times, strict=True) for _ in range(n)])
-    tested = rng.random((n_days, n_people)) < XX
+    tested = rng.random((n_days, n_people)) < rng.uniform(0.0, 0.3)
     positive = rng.random((n_days, n_people)) < rng.uniform(0.1, 0.9)
     return World(n_people, tuple(contacts), np.where(tested, positive, -1).astype(np.int8))
 

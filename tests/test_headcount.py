@@ -16,7 +16,8 @@ from dnatrace.networks.decoder import Heads, load_decoder, write_decoder
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.records import ContactWindow, DayContacts
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs import guarantees
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import build_exchange, run
 
 from . import reference_headcount as reference
@@ -371,3 +372,19 @@ def test_heads_of_a_file_are_checked():
         with pytest.raises(InputError):
             Heads.read(wrong)
     assert replace(DAILY, bounds=(1.0,)).bounds == (1.0,)
+
+
+def test_it_is_the_default_and_the_preset_of_a_lifetime_promises_a_person_1():
+    assert RunConfig().method.name == load_config().method.name == "headcount"
+    config = load_config(
+        preset="lifetime", overrides={"people": 200, "days": 16, "initially_infected": 9}
+    )
+    assert config.privacy.unit is Unit.PERSON
+    result = run(config)
+    assert result.summary["privacy"]["per_person_epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert result.summary["privacy"]["sound"]
+    told = guarantees.state(result.config, result.ledger)
+    assert told.index("One person: ε = 1 at") < told.index("Protected:")
+    assert "2: 1.51, 5: 2.64, 20: 6.31, 100: 18.8" in told
+    tally = run(RunConfig(method="tally", people=200, days=4, initially_infected=9))
+    assert "One person: no bound." in guarantees.state(tally.config, tally.ledger)
