@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dnatrace.inference.exchange import Exchange
 from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
+from dnatrace.methods.silence import Silence
 from dnatrace.policy import app
 from dnatrace.policy.base import Ids, Policy, Situation
 from dnatrace.policy.laboratory import Laboratory, Queue
@@ -72,6 +73,7 @@ class LoopState:
         released: the last scores.
         method: state of the method.
         policy: state of the policy.
+        silence: the same method in a world without secrets, to which public releases are held.
     """
 
     day: int
@@ -82,6 +84,7 @@ class LoopState:
     released: Released
     method: Any
     policy: Any
+    silence: Silence
 
 
 class _Clock:
@@ -149,6 +152,7 @@ class Loop:
             released=mechanisms.publish_public(np.zeros(n), day=0),
             method=self.method.start(n),
             policy=self.policy.start(n),
+            silence=Silence(),
         )
 
     def run(self, days: int) -> Iterator[DayLog]:
@@ -169,7 +173,8 @@ class Loop:
         4. Those chosen `order_delay` days ago are tested; errors are drawn.
         5. Results of tests taken `result_delay` days ago become known and enter the log.
         6. Phones exchange messages over the window. This part a deployment runs encrypted.
-        7. The method releases one score per person. Only this leaves the enclave.
+        7. The method releases one score per person. Only this leaves the enclave. What it calls
+           public must come out the same in silence.
         8. The policy responds to positive results, from tomorrow on.
 
         Every draw comes from a stream of its own, keyed by person and day: two methods on one seed
@@ -197,12 +202,13 @@ class Loop:
         clock.lap("infer")
         released, method_state = self.method.release(public, secret, state.method)
         require_released(released)
+        silence = state.silence.after(self.method, released, public, secret, state.method)
         released = released if state.has_app.all() else released.without(~state.has_app)
         clock.lap("release")
 
         policy_state = self.policy.respond(informed, day, policy_state)
         after = replace(state, day=day, queue=queue, released=released)
-        after = replace(after, method=method_state, policy=policy_state)
+        after = replace(after, method=method_state, policy=policy_state, silence=silence)
         log = DayLog(
             day=day,
             states=states,

@@ -89,11 +89,21 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
 
     stored = store.read_ledger(run)
     spent = stored["spent"]
-    verdict = "every cost is proved" if spent["sound"] else "NOT all costs are proved and finite"
     units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
-    title = f"{spent['releases']} releases, {verdict}"
+    title = f"{spent['releases']} releases, {_verdict(spent)}"
     newest = [_texts(row) for row in stored["releases"][-5:]]
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])
+
+
+def _verdict(spent: dict[str, Any]) -> str:
+    """Return what the costs are worth; an older version did not store which noise was drawn."""
+    if not spent["sound"]:
+        return "NOT all costs are proved and finite"
+    noised = spent["nominal_epsilon"] != 0.0
+    if not noised or spent.get("protects", False):
+        return "every cost is proved"
+    drawn = ", ".join(spent.get("noise", ())) or "nobody stored which"
+    return f"SIMULATION: every cost is proved for ideal noise, this one protects nobody ({drawn})"
 
 
 def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:

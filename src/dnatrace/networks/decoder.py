@@ -172,6 +172,7 @@ class Decoder:
 
     def __post_init__(self) -> None:
         width = self.weights["0.bias"].size if "0.bias" in self.weights else 0
+        object.__setattr__(self, "weights", model_file.frozen(self.weights))
         check_weights(shapes(width, self.channels), self.weights)
         object.__setattr__(self, "digest", _digest(self))
 
@@ -285,15 +286,13 @@ def _load(name: str, path: Path) -> Decoder:
     provenance = metadata.get("provenance")
     if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
         raise InputError(f"{path}: not a decoder: a provenance that is no table")
-    for array in arrays.values():
-        array.flags.writeable = False  # what is cached stays what was checked
     try:
         alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
         heads = Heads.read(about["heads"]) if "heads" in about else None
         decoder = Decoder(
             name=name, alarm=alarm, weights=arrays, provenance=provenance, heads=heads
         )
-    except (InputError, TypeError, ValueError) as error:
+    except (InputError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: not a decoder: {error}") from None
     if metadata.get("certificate") != {"sensitivity": SENSITIVITY, "digest": decoder.digest}:
         raise InputError(f"{path}: the certificate does not match the weights; refused")

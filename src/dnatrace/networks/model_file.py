@@ -7,10 +7,11 @@ the arrays one after the other. Everything beside the arrays is JSON text under 
 import hashlib
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,18 @@ from dnatrace.files import replacing
 SUFFIX = ".safetensors"
 _FORMAT = 1
 _MOST_BYTES = 64 * 2**20  # ours have a few hundred thousand
+
+# What reading a file raises whose header says anything at all, also nested without end.
+_BROKEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+    struct.error,
+)
 
 Loaded = TypeVar("Loaded")
 
@@ -58,6 +71,20 @@ def once_per_file(read: Callable[[str, Path], Loaded]) -> Callable[[str, Path], 
     return load
 
 
+def frozen(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """Return read-only copies by name, so that what was checked stays what is used."""
+    return MappingProxyType({name: read_only(array) for name, array in arrays.items()})
+
+
+def read_only(array: Any) -> Any:
+    """Return a copy that cannot be written to; a single number is one as it is."""
+    if not isinstance(array, np.ndarray):
+        return array
+    fixed = np.array(array)
+    fixed.flags.writeable = False
+    return fixed
+
+
 def write(path: Path, metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> None:
     """Write a file whole or not at all."""
     with replacing(path) as temporary:
@@ -89,6 +116,8 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
     """Return what `pack` was given; the certificate is empty when the seal is broken."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a model file")
+    if path.exists() and not path.is_file():  # to read from a pipe could take for ever
+        raise InputError(f"{path}: is not a regular file, expected a model file")
     try:
         raw = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
     except OSError as error:
@@ -97,7 +126,7 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
         (length,) = struct.unpack("<Q", raw[:8])
         header, body = json.loads(raw[8 : 8 + length].decode()), raw[8 + length :]
         about = header.pop("__metadata__")
-        metadata = json.loads(about["dnatrace"])
+        metadata, stated = json.loads(about["dnatrace"]), about["seal"]
         arrays, end = {}, 0
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"][0]):
             start, stop = entry["data_offsets"]
@@ -109,8 +138,8 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
         if end != len(body) or metadata["format"] != _FORMAT:
             raise ValueError("length or format")
         seal = hashlib.blake2b(about["dnatrace"].encode() + body, digest_size=16).hexdigest()
-    except (ValueError, KeyError, TypeError, AttributeError, struct.error, OverflowError) as error:
+    except _BROKEN as error:
         raise InputError(f"{path}: not a whole model file of this version") from error
     # The seal finds accidents and careless edits, also of provenance; norms are computed anew.
-    metadata["certificate"] = metadata.get("certificate") if about["seal"] == seal else {}
+    metadata["certificate"] = metadata.get("certificate") if stated == seal else {}
     return metadata, arrays

@@ -3,7 +3,7 @@
 There is no dropout and no other randomness: the same window always gives the same G.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,21 +46,24 @@ class Model:
 
     name: str
     architecture: Architecture
-    weights: dict[str, NDArray[np.float32]]
+    weights: Mapping[str, NDArray[np.float32]]
     grid: NDArray[np.float32]
     provenance: dict[str, Any] = field(default_factory=dict)
-    trained: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    trained: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     stored: dict[str, Any] | None = None
     certificate: Certificate = field(init=False)
     table: Floats = field(init=False, repr=False)
     _layers: Layers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("weights", "trained"):  # what was certified stays what is used
+            object.__setattr__(self, name, model_file.frozen(getattr(self, name)))
+        object.__setattr__(self, "grid", model_file.read_only(self.grid))
         parts = (self.architecture, self.weights, self.grid)
         object.__setattr__(self, "certificate", certify(*parts))
         table, layers = fold(*parts)
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "_layers", layers)
+        object.__setattr__(self, "table", model_file.read_only(table))
+        object.__setattr__(self, "_layers", tuple(map(model_file.read_only, layers)))
 
     @property
     def gamma(self) -> float:
@@ -85,7 +88,7 @@ class Model:
     def before_projection(self) -> "Model":
         """Return the network as it was when training ended, with its own certificate."""
         name = f"{self.name} before projection"
-        return replace(self, name=name, weights=self.weights | self.trained)
+        return replace(self, name=name, weights={**self.weights, **self.trained})
 
     @property
     def digest_matches(self) -> bool:

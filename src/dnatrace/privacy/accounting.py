@@ -27,6 +27,7 @@ from dnatrace.errors import InputError
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget, require_budget
 
 PAIR_DAYS = 14  # consecutive days on which a pair meets
+SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
 NO_PERSON = (
     "unit person: this method has no bound for a person, whose test also changes what others say "
     "or counts once per contact; headcount has one"
@@ -155,6 +156,7 @@ class GaussianEvent(Event):
             scores does not wear it down.
         reads: from how many releases with the same message, this one among them, the score of the
             day is computed.
+        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
     """
 
     mechanism: str
@@ -164,6 +166,7 @@ class GaussianEvent(Event):
     spent: float | None = None
     same_for_all: bool = False
     reads: int = 1
+    noise: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +184,7 @@ class UnprovenEvent(Event):
         attained: people by attained ratio, as (ratio rounded up to two digits, people).
         attained_worst: the largest attained ratio of the day.
         bound_worst: the largest bound of the day.
+        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
     """
 
     mechanism: str
@@ -189,6 +193,7 @@ class UnprovenEvent(Event):
     attained: tuple[tuple[float, int], ...]
     attained_worst: float
     bound_worst: float
+    noise: str = ""
 
 
 @dataclass(slots=True)
@@ -210,8 +215,22 @@ class Ledger:
 
     @property
     def sound(self) -> bool:
-        """Whether every release has a proved and finite cost."""
+        """Whether every cost is proved for ideal noise and finite; `protects` asks for more."""
         return not any(isinstance(e, UnprotectedEvent | UnprovenEvent) for e in self._events)
+
+    @property
+    def noises(self) -> tuple[str, ...]:
+        """The back ends that drew noise, by name."""
+        noised = (e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent))
+        return tuple(sorted({event.noise for event in noised}))
+
+    @property
+    def protects(self) -> bool:
+        """Whether every cost is proved and finite, and no noise can be drawn again.
+
+        Noise that is for simulation only, or that nobody named, protects nobody.
+        """
+        return self.sound and not any(not n or SIMULATION_ONLY in n for n in self.noises)
 
     def mu(self, unit: Unit) -> float:
         """Return μ of a unit, the worst over people, contacts and pairs; infinite when unbounded.
@@ -260,12 +279,8 @@ class Ledger:
         More than a release costs when scores are computed from several releases with the same
         message, and never more than a contact costs over its life.
         """
-        mus = {e.day: e.mu for e in self._events if isinstance(e, GaussianEvent)}
-        alone = [
-            math.hypot(*(mus.get(day, 0.0) for day in range(e.day - e.reads + 1, e.day + 1)))
-            for e in self._events
-            if isinstance(e, GaussianEvent) and e.reads > 1
-        ]
+        noised = {e.day: e for e in self._events if isinstance(e, GaussianEvent)}
+        alone = [_score_mu(noised, e) for e in noised.values() if e.reads > 1]
         return epsilon_of_mu(max([self.mu(Unit.RELEASE), *alone]), delta)
 
     def nominal_epsilon(self, delta: float) -> float:
@@ -300,6 +315,8 @@ class Ledger:
         return {
             "releases": len(self._events),
             "sound": self.sound,
+            "protects": self.protects,
+            "noise": list(self.noises),
             "delta": delta,
             "per_person_epsilon": _finite(self.epsilon(Unit.PERSON, delta)),
             "nominal_epsilon": _finite(self.nominal_epsilon(delta)),
@@ -342,6 +359,21 @@ def _worst_start(mus: dict[Lifetime, dict[int, float]], unit: Unit) -> float:
                 total += sum(_pair_squares(lifetime, by_day, start))
         worst = max(worst, total)
     return math.sqrt(worst)
+
+
+def _score_mu(noised: dict[int, GaussianEvent], last: GaussianEvent) -> float:
+    """Return μ of the score of one day, the worst over contacts, from the releases it reads."""
+    read = [noised[d] for d in range(last.day - last.reads + 1, last.day + 1) if d in noised]
+    longest = max(len(event.lifetime.shares) for event in read)
+    return max(
+        math.hypot(*(_share(event, event.day - met) * event.mu for event in read))
+        for met in range(last.day - longest - last.reads + 1, last.day + 1)
+    )
+
+
+def _share(event: GaussianEvent, age: int) -> float:
+    shares = event.lifetime.shares
+    return shares[age] if 0 <= age < len(shares) else 0.0
 
 
 def _filtered(events: list[Any], mu: float, unit: Unit) -> float:

@@ -85,6 +85,7 @@ class GaussianMechanism:
             spent=spent,
             same_for_all=self.same_for_all,
             reads=self.reads,
+            noise=self.noise.name,
         )
 
     def protect(

@@ -26,7 +26,7 @@ _SEAL = object()  # known to this package alone
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bounded:
-    """A statistic of messages whose sensitivity is known.
+    """A statistic of messages whose sensitivity is known; read-only copies of what was given.
 
     Attributes:
         values: float64 [people] or [days, people]; a message changes one day at most.
@@ -44,6 +44,10 @@ class Bounded:
             raise TrustBoundaryError("a bounded statistic must be finite")
         if (self.sensitivity < 0).any():
             raise TrustBoundaryError("a sensitivity cannot be negative")
+        for name in ("values", "sensitivity"):  # what was checked is what is noised
+            fixed = np.array(getattr(self, name), dtype=np.float64)
+            fixed.flags.writeable = False
+            object.__setattr__(self, name, fixed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

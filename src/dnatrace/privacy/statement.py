@@ -13,7 +13,6 @@ from dnatrace.privacy.accounting import (
     UnprovenEvent,
 )
 from dnatrace.privacy.attack import guessing_limit, in_a_hundred
-from dnatrace.privacy.noise import SIMULATION_ONLY
 
 DISCLAIMER = "Research software, not a medical device."
 ADVERSARY = (
@@ -71,14 +70,12 @@ class Provenance:
     Attributes:
         method: name of the method.
         release: name of its variant of the release.
-        noise: name of the noise back end.
         training: where training data came from; None when nothing was trained.
         audit: result and date of the last audit; None when there was none.
     """
 
     method: str
     release: str
-    noise: str
     training: str | None = None
     audit: str | None = None
 
@@ -97,8 +94,7 @@ def statement(
     simulation only, is called so in the first paragraph.
     """
     paragraphs = [
-        f"Method: {provenance.method}{_variant(provenance)}. "
-        f"{_verdict(ledger, target, provenance.noise)}",
+        f"Method: {provenance.method}{_variant(provenance)}. {_verdict(ledger, target)}",
         f"Adversary: {ADVERSARY}",
         *_protection(ledger, provenance, target.delta if target is not None else deltas[0], deltas),
         f"Training data: {provenance.training or 'nothing was trained for this method.'}",
@@ -128,13 +124,13 @@ def _protection(
         f"What that means: {_odds(ledger, delta)}",
         f"Mechanism: {_mechanism(ledger)}",
         *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
-        f"Noise: {provenance.noise}.",
+        f"Noise: {'; '.join(noise or 'nobody said which' for noise in ledger.noises)}.",
         f"Not protected: {NOT_PROTECTED}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
     ]
 
 
-def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
+def _verdict(ledger: Ledger, target: Target | None) -> str:
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
         return "NOT PRIVATE: scores show secrets of other people as they are."
     if not ledger.sound:
@@ -145,11 +141,11 @@ def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
     if ledger.mu(Unit.RELEASE) == 0.0:
         return "The scores depend on public facts alone."
     if target is None:
-        return "The scores have noise, but no target was stated; the costs below hold."
+        return _without_target(ledger)
     promise = f"ε = {target.epsilon:g} at δ = {target.delta:g} per {target.unit}"
     if ledger.epsilon(target.unit, target.delta) > target.epsilon * (1.0 + 1e-9):
         return f"TARGET NOT MET: the run spent more than {promise}; the costs below hold."
-    if SIMULATION_ONLY in noise:
+    if not ledger.protects:
         return (
             f"SIMULATION: the method is calibrated for {promise}, proved for every history of own "
             "tests, but the noise of this run can be repeated and protects nobody."
@@ -157,6 +153,13 @@ def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
     return (
         f"The scores are differentially private: {promise}, proved for every history of own tests."
     )
+
+
+def _without_target(ledger: Ledger) -> str:
+    noise = "The scores have noise, but no target was stated; the costs below hold"
+    if ledger.protects:
+        return f"{noise}."
+    return f"SIMULATION: {noise} for ideal noise. That of this run can be repeated: no protection."
 
 
 def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:

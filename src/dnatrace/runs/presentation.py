@@ -68,7 +68,8 @@ def privacy_line(privacy: dict[str, Any]) -> str:
     return (
         f"Privacy: {_person(privacy['per_person_epsilon'])}; ε = {shown(release)} per release"
         f"{alone}, {shown(contact)} per contact over its life, "
-        f"{shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); proved."
+        f"{shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); "
+        f"{_kept(privacy)}"
     )
 
 
@@ -76,6 +77,13 @@ def _person(epsilon: float | None) -> str:
     if epsilon is None:
         return "no bound for one test of a person"
     return f"ε = {shown(epsilon)} for one test of a person, for ever, against one receiver"
+
+
+def _kept(privacy: dict[str, Any]) -> str:
+    """Return what the promise is worth with the noise of the run."""
+    if privacy["protects"]:
+        return "proved."
+    return f"SIMULATION: proved for ideal noise, but {privacy['noise']} noise protects nobody."
 
 
 def sparkline(values: np.ndarray, width: int = 50) -> str:
