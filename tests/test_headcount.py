@@ -16,7 +16,7 @@ from dnatrace.networks.decoder import Heads, load_decoder, write_decoder
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.records import ContactWindow, DayContacts
-from dnatrace.runs import guarantees
+from dnatrace.runs import floor, guarantees
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import build_exchange, run
 
@@ -388,3 +388,42 @@ def test_it_is_the_default_and_the_preset_of_a_lifetime_promises_a_person_1():
     assert "2: 1.51, 5: 2.64, 20: 6.31, 100: 18.8" in told
     tally = run(RunConfig(method="tally", people=200, days=4, initially_infected=9))
     assert "One person: no bound." in guarantees.state(tally.config, tally.ledger)
+
+
+# --- the floor -----------------------------------------------------------------------------------
+
+
+def point(**values):
+    known = {"method": "headcount", "release": "daily", "capacity": 0.08, "epsilon": 5.02}
+    known |= {"runs": 20, "mean": 1.5, "half_width": 0.2}
+    return floor.Measured(**known | {"difference": -1.5, "difference_half_width": 1.0} | values)
+
+
+CURVE = (
+    point(method="public-facts", release="", epsilon=math.inf, mean=3.0, difference=0.0),
+    point(),
+    point(epsilon=0.2, mean=3.1, difference=0.1),
+)
+
+
+def test_a_run_says_what_public_facts_reach_and_whether_it_is_better(monkeypatch):
+    monkeypatch.setattr(floor, "curve", lambda: CURVE)
+    assert "headcount has 1.5 ± 0.2 ‰ at ε = 5.02" in floor.beside(load_config(), 5.016)
+    more_noise = load_config(overrides={"epsilon": 0.2, "unit": "person"})
+    assert "NOT BETTER THAN THE FLOOR" in floor.beside(more_noise, 0.2)
+    assert "NOT BETTER" in floor.beside(more_noise, 0.1)  # with more noise it is no better
+    tally = load_config(overrides={"method": "tally"})
+    assert "not measured beside it" in floor.beside(tally, None)
+    for other in ({"people": 500}, {"tests.capacity": 0.3}, {"isolation.adherence": 0.5}):
+        assert "not measured in this setting" in floor.beside(load_config(overrides=other), 1.0)
+    assert floor.beside(load_config(overrides={"method": "public-facts"}), 0.0) is None
+
+
+def test_the_curve_that_ships_has_a_floor_and_both_variants_at_every_capacity():
+    by_capacity = {}
+    for p in floor.curve():
+        by_capacity.setdefault(p.capacity, set()).add((p.method, p.release))
+    assert set(by_capacity) == {0.08, 0.04, 0.02}
+    for found in by_capacity.values():
+        assert found >= {("public-facts", ""), ("fn", ""), ("headcount", "daily")}
+    assert "Floor: " in floor.beside(load_config(), 5.016)

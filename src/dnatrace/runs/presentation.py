@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 
 from dnatrace.runs.console import print_table
-from dnatrace.runs.floor import beside
 from dnatrace.runs.quantities import SUMMARY, Quantity, shown
 from dnatrace.runs.run import RunResult
 
@@ -32,8 +31,8 @@ def show_run(result: RunResult) -> None:
     if not s["peak_reached"]:
         console.print("Infections still rise on the last day: the peak is yet to come.")
     console.print(privacy_line(s["privacy"]), highlight=False)
-    if (floor := beside(result.config, s["privacy"]["per_person_epsilon"])) is not None:
-        console.print(floor, highlight=False)
+    if s["privacy"]["floor"] is not None:
+        console.print(s["privacy"]["floor"], highlight=False)
     t = result.seconds
     console.print(
         f"{t['total']:.1f} s: simulate {t['simulate']:.1f}, infer {t['infer']:.1f}, "
