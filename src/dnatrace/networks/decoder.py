@@ -187,6 +187,11 @@ class Decoder:
         return HEADS_SPREAD if self.heads else SPREAD
 
     @property
+    def reads_releases(self) -> bool:
+        """Whether anything but public facts has any weight."""
+        return bool(self.weights["0.weight"][: self.channels * WINDOW].any())
+
+    @property
     def reads(self) -> int:
         """How many of the newest releases have any weight, at least 1."""
         of_releases = self.weights["0.weight"][: self.channels * WINDOW]

@@ -11,7 +11,7 @@ from dnatrace.privacy.accounting import (
     UnprotectedEvent,
     UnprovenEvent,
 )
-from dnatrace.privacy.statement import Provenance, statement
+from dnatrace.privacy.statement import DISCLAIMER, Provenance, statement
 from dnatrace.runs.config import PrivacySettings, RunConfig
 from dnatrace.runs.floor import beside
 
@@ -70,7 +70,7 @@ def _is_private(ledger: Ledger) -> bool:
 def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str:
     """Return the guarantee of a run in words; `audit` tells result and date of the last one.
 
-    What public facts alone reach stands at its end: the benefit beside the cost.
+    What public facts alone reach stands near its end: the benefit beside the cost.
     """
     floor = describe(config, ledger)["floor"]
     text = statement(
@@ -83,7 +83,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
         ),
         target=asked.target if (asked := _asked(config, ledger)) else None,
     )
-    return text if floor is None else f"{text}\n\n{floor}"
+    return text if floor is None else text.replace(DISCLAIMER, f"{floor}\n\n{DISCLAIMER}")
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
