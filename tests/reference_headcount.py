@@ -3,6 +3,7 @@
 Two neighbouring worlds have the same people and contacts, and another result of one person's test.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,33 @@ def head_counts(window, alarms, closeness, person):
         if reached:
             counts[reached[-1]] += alarm
     return counts
+
+
+def score(decoder, numbers, noise, inputs, person):
+    """Input by input, layer by layer, for one person; the newest release first."""
+    channels = len(decoder.heads.bounds)
+    known = 14 * channels
+    x = [0.0] * (known + 14 + 14 + 1 + 9 + 3)
+    for i, noisy in enumerate(numbers[:, person]):
+        x[i] = noisy / math.sqrt(noise**2 + 1.0)
+    for age, outcome in enumerate(inputs.outcomes[::-1, person]):
+        if outcome >= 0:
+            x[known + 14 * outcome + age] = 1.0
+    x[known + 28] = math.log(1.0 + inputs.mean_contacts[person])
+    if inputs.age_groups is not None and inputs.age_groups[person] < 9:
+        x[known + 29 + inputs.age_groups[person]] = 1.0
+    x[known + 38] = math.log(min(max(noise, 0.1), 1000.0)) / 2.0
+    x[known + 39] = math.log(inputs.test_errors.false_positive_rate + 1e-3)
+    x[known + 40] = math.log(inputs.test_errors.false_negative_rate + 1e-3)
+    for layer in range(3):
+        weight, bias = decoder.weights[f"{layer}.weight"], decoder.weights[f"{layer}.bias"]
+        x = [
+            float(bias[o]) + sum(float(weight[i, o]) * x[i] for i in range(len(x)))
+            for o in range(len(bias))
+        ]
+        if layer < 2:
+            x = [max(value, 0.0) for value in x]
+    return x[0]
 
 
 def straight_decoder(heads):

@@ -12,7 +12,7 @@ from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.heads import Closeness, head_counts
 from dnatrace.methods.headcount import DECODERS, HeadcountRelease, HeadcountSettings
-from dnatrace.networks.decoder import Heads, load_decoder, write_decoder
+from dnatrace.networks.decoder import DecoderInputs, Heads, load_decoder, write_decoder
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.records import ContactWindow, DayContacts
@@ -288,6 +288,27 @@ def test_the_configuration_tells_what_messages_are_made_of(settings, own):
     tally = RunConfig(method="tally")
     assert tally.exchange is ExchangeKind.ROUNDS
     assert type(build_exchange(tally)).__name__ == "NeighbourRounds"
+
+
+# --- the decoder ---------------------------------------------------------------------------------
+
+
+@given(seed=SEEDS, releases=st.integers(1, 14), noise=st.floats(0.01, 100.0))
+@settings(max_examples=15, deadline=None)
+def test_decoders_of_channels_agree_with_the_slow_one(seed, releases, noise):
+    rng = np.random.default_rng(seed)
+    decoder, n_people = random_decoder(DAILY, seed=seed % 7), 4
+    numbers = rng.normal(0, 3, (releases * decoder.channels, n_people))
+    inputs = DecoderInputs(
+        outcomes=rng.integers(-1, 2, (releases, n_people)).astype(np.int8),
+        mean_contacts=rng.gamma(2.0, 5.0, n_people),
+        age_groups=rng.integers(0, 10, n_people).astype(np.uint8),
+        test_errors=reference.ERRORS,
+    )
+    mine = decoder.scores(numbers, noise, inputs)
+    for person in range(n_people):
+        slow = reference.score(decoder, numbers, noise, inputs, person)
+        assert mine[person] == pytest.approx(slow, rel=1e-4, abs=1e-3)
 
 
 # --- the method ----------------------------------------------------------------------------------

@@ -176,6 +176,10 @@ class Decoder:
         check_weights(shapes(width, self.channels), self.weights)
         object.__setattr__(self, "digest", _digest(self))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes: made and checked anew there, as frozen weights do not travel."""
+        return _made, (self.name, self.alarm, dict(self.weights), self.provenance, self.heads)
+
     @property
     def channels(self) -> int:
         """How many numbers of one release it reads."""
@@ -229,6 +233,12 @@ class Decoder:
         ]
         kernels.decode(*arguments)
         return scores
+
+
+def _made(
+    name: str, alarm: Alarm, weights: Weights, provenance: dict[str, Any], heads: Heads | None
+) -> Decoder:
+    return Decoder(name=name, alarm=alarm, weights=weights, provenance=provenance, heads=heads)
 
 
 def _digest(decoder: Decoder) -> str:
