@@ -3,6 +3,7 @@
 Two neighbouring worlds have the same people and contacts, and another result of one person's test.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,33 @@ def head_counts(window, alarms, closeness, person):
         if reached:
             counts[reached[-1]] += alarm
     return counts
+
+
+def score(decoder, numbers, noise, inputs, person):
+    """Input by input, layer by layer, for one person; the newest release first."""
+    channels = len(decoder.heads.bounds)
+    known = 14 * channels
+    x = [0.0] * (known + 14 + 14 + 1 + 9 + 3)
+    for i, noisy in enumerate(numbers[:, person]):
+        x[i] = noisy / math.sqrt(noise**2 + 1.0)
+    for age, outcome in enumerate(inputs.outcomes[::-1, person]):
+        if outcome >= 0:
+            x[known + 14 * outcome + age] = 1.0
+    x[known + 28] = math.log(1.0 + inputs.mean_contacts[person])
+    if inputs.age_groups is not None and inputs.age_groups[person] < 9:
+        x[known + 29 + inputs.age_groups[person]] = 1.0
+    x[known + 38] = math.log(min(max(noise, 0.1), 1000.0)) / 2.0
+    x[known + 39] = math.log(inputs.test_errors.false_positive_rate + 1e-3)
+    x[known + 40] = math.log(inputs.test_errors.false_negative_rate + 1e-3)
+    for layer in range(3):
+        weight, bias = decoder.weights[f"{layer}.weight"], decoder.weights[f"{layer}.bias"]
+        x = [
+            float(bias[o]) + sum(float(weight[i, o]) * x[i] for i in range(len(x)))
+            for o in range(len(bias))
+        ]
+        if layer < 2:
+            x = [max(value, 0.0) for value in x]
+    return x[0]
 
 
 def straight_decoder(heads):
@@ -93,6 +121,43 @@ class World:
         return {
             b if a == person else a for day in self.contacts for a, b in day if person in (a, b)
         }
+
+    def slice(self, start, n_people):
+        """The world of the people from `start` on, who meet nobody else."""
+        inside = range(start, start + n_people)
+        contacts = tuple(
+            [(a - start, b - start) for a, b in day if a in inside] for day in self.contacts
+        )
+        return World(n_people, contacts, self.outcomes[:, start : start + n_people])
+
+
+def random_world(rng, n_days):
+    """A small graph and everybody's tests: couples, households, people who move or pass by."""
+    n_people = int(rng.integers(3, 8))
+    pairs = [(a, b) for a in range(n_people) for b in range(a)]
+    often = rng.random(len(pairs)) ** 2  # how often each pair meets; some never do
+    often[rng.random(len(pairs)) < 0.3] = 0.0
+    later = rng.permutation(often) if rng.random() < 0.3 else often  # people move
+    begins, ends = sorted(rng.integers(0, n_days + 1, 2))
+    contacts = []
+    for day in range(n_days):
+        rate = (often if day < n_days // 2 else later) * (begins <= day < ends)
+        times = (rng.random(len(pairs)) < rate) * rng.integers(1, 3, len(pairs))
+        contacts.append([pair for pair, n in zip(pairs, times, strict=True) for _ in range(n)])
+    tested = rng.random((n_days, n_people)) < rng.uniform(0.0, 0.3)
+    positive = rng.random((n_days, n_people)) < rng.uniform(0.1, 0.9)
+    return World(n_people, tuple(contacts), np.where(tested, positive, -1).astype(np.int8))
+
+
+def side_by_side(worlds):
+    """All worlds as one, whose people do not meet: one call of the real code plays them all."""
+    starts = np.cumsum([0, *(w.n_people for w in worlds)])
+    contacts = tuple(
+        [(a + s, b + s) for w, s in zip(worlds, starts, strict=False) for a, b in w.contacts[day]]
+        for day in range(len(worlds[0].contacts))
+    )
+    outcomes = np.concatenate([w.outcomes for w in worlds], axis=1)
+    return World(int(starts[-1]), contacts, outcomes), starts[:-1]
 
 
 OWN_TESTS = OwnTests(parameters=PAPER, test_errors=ERRORS)

@@ -295,7 +295,7 @@ def test_an_audit_is_kept_for_the_statement(tmp_path):
     assert "stands" not in few.stdout
     kept = json.loads((tmp_path / "few.json").read_text())
     told = ("method", "release", "epsilon", "delta", "unit", "own_tests", "releases", "draws")
-    expected = ["tally", "gaussian", 1.0, 1e-3, "release", "none", 1, 1000]
+    expected = ["headcount", "daily", 1.0, 1e-3, "release", "none", 1, 1000]
     assert [kept[key] for key in told] == expected
     assert kept["confidence"] == 0.99
     # Neither the city nor the seed is part of what was audited.
@@ -331,12 +331,12 @@ def test_an_audit_of_many_releases_plays_a_contact_that_is_in_all_of_them():
 @pytest.mark.parametrize(
     ("other", "named"),
     [
-        (["--method", "dpfn-s"], "method.name is tally there and dpfn-s here"),
+        (["--method", "dpfn-s"], "method.name is headcount there and dpfn-s here"),
         (["--epsilon", "2"], "privacy.epsilon is 1.0 there and 2.0 here"),
         (["--unit", "contact"], "privacy.unit is release there and contact here"),
         (["--set", "seir.window=10"], "seir.window is 14 there and 10 here"),
         (["--set", "tests.false_negative_rate=0.2"], "tests.false_negative_rate is 0.001 there"),
-        (["--method", "fn"], "method.name is tally there and fn here"),
+        (["--method", "fn"], "method.name is headcount there and fn here"),
     ],
 )
 def test_an_audit_of_something_else_is_refused(tmp_path, other, named):

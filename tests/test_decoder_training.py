@@ -1,6 +1,7 @@
 """Training of decoders: what it learns from, that it learns, that it repeats itself."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from dnatrace.runs.config import load_config
 from dnatrace.seir import TestErrors
 from dnatrace.training import decoder as training
 from dnatrace.training import decoder_rounds as rounds
+from dnatrace.training import person_rounds
 from dnatrace.training.decoder import Cases, Settings
 
 from .reference_privacy import SilentNoise
@@ -208,3 +210,44 @@ def test_a_decoder_from_nothing_is_the_same_with_one_worker_and_two(tmp_path):
     assert decoder.digest == rows[0]["digest"]
     assert decoder.provenance["runs"]["count"] == 4
     assert "--rounds 2 --runs 2 --people 400 --days 14 --steps 60" in decoder.provenance["command"]
+
+
+def test_the_person_has_three_decoders_of_the_same_runs(tmp_path):
+    settings = replace(person_rounds.SETTINGS, steps=5)
+    order = rounds.Order(
+        out=tmp_path,
+        rounds=2,
+        runs=3,
+        people=300,
+        days=8,
+        workers=1,
+        settings=settings,
+        plan=person_rounds.PERSON,
+    )
+    rows = person_rounds.train_people(order)
+    assert len({row["cases"] for row in rows}) == 1
+    daily, news, floor = (load_decoder(Path(row["decoder"])) for row in rows)
+    assert (daily.heads.release, news.heads.release, floor.heads) == ("daily", "news", None)
+    assert [d.reads_releases for d in (daily, news, floor)] == [True, True, False]
+    assert all(d.provenance["runs"]["seeds"] == [11_001, 11_006] for d in (daily, news, floor))
+    assert "--network headcount --rounds 2 --runs 3" in floor.provenance["command"]
+
+
+def test_students_are_shown_their_own_numbers():
+    """Columns of all students side by side come apart again as they were put together."""
+    rows, total = 5, sum(s.channels for s in person_rounds.STUDENTS)
+    numbers = np.arange(rows * 14 * total, dtype=np.float32).reshape(rows, 14, total)
+    everything = Cases(
+        tallies=numbers.reshape(rows, -1),
+        **{name: np.zeros(rows) for name in ("noisy", "personal", "worth", "rates")},
+        **{name: np.zeros(rows) for name in ("first", "infected", "others")},
+    )
+    first = 0
+    for student in person_rounds.STUDENTS:
+        own = student.cases(everything, first).tallies
+        if student.heads is None:
+            assert not own.any()
+        else:
+            expected = numbers[:, :, first : first + student.channels]
+            assert np.array_equal(own, expected.reshape(rows, -1))
+        first += student.channels

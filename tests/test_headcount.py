@@ -12,11 +12,12 @@ from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.heads import Closeness, head_counts
 from dnatrace.methods.headcount import DECODERS, HeadcountRelease, HeadcountSettings
-from dnatrace.networks.decoder import Heads, load_decoder, write_decoder
+from dnatrace.networks.decoder import DecoderInputs, Heads, load_decoder, write_decoder
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.records import ContactWindow, DayContacts
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs import floor, guarantees
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import build_exchange, run
 
 from . import reference_headcount as reference
@@ -31,6 +32,7 @@ from .reference_headcount import (
     headcount,
     moves,
     random_decoder,
+    side_by_side,
     statistics,
     violations,
 )
@@ -61,7 +63,7 @@ def windows(draw):
     st.floats(0.3, 1.0),
     st.lists(st.floats(0, 9), min_size=1, max_size=5, unique=True),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_counts_agree_with_counting_people_one_by_one(drawn, fading, bounds):
     window, alarms = drawn
     closeness = Closeness(fading=fading, bounds=tuple(sorted(bounds)))
@@ -112,62 +114,72 @@ def test_alarms_beyond_1_are_refused():
 # --- one person, end to end ----------------------------------------------------------------------
 
 
-@st.composite
-def worlds(draw, people=(3, 7), days=(4, 24)):
-    """A small graph and everybody's tests: couples, households, people who move or pass."""
-    n_people, n_days = draw(st.integers(*people)), draw(st.integers(*days))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    pairs = [(a, b) for a in range(n_people) for b in range(a)]
-    often = rng.random(len(pairs)) ** 2  # how often each pair meets; some never do
-    often[rng.random(len(pairs)) < 0.3] = 0.0
-    later = rng.permutation(often) if rng.random() < 0.3 else often  # people move
-    contacts = []
-    for day in range(n_days):
-        rate = often if day < n_days // 2 else later
-        times = (rng.random(len(pairs)) < rate) * rng.integers(1, 3, len(pairs))
-        contacts.append([pair for pair, n in zip(pairs, times, strict=True) for _ in range(n)])
-    tested = rng.random((n_days, n_people)) < rng.uniform(0.05, 0.5)
-    positive = rng.random((n_days, n_people)) < rng.uniform(0.1, 0.9)
-    outcomes = np.where(tested, positive, -1).astype(np.int8)
-    return World(n_people, tuple(contacts), outcomes)
+SEEDS = st.integers(0, 2**32 - 1)
+AT_ONCE, N_DAYS = 20, 24
 
 
-@st.composite
-def neighbours(draw):
-    """Two worlds that differ in one test of person 0: another result, or no test at all."""
-    world = draw(worlds())
-    day = draw(st.integers(0, len(world.contacts) - 1))
-    here, there = draw(st.permutations([-1, 0, 1]))[:2]
+def searched(seed, heads, change, *, units):
+    """Play small worlds and their neighbours, which differ in tests of person 0, all at once.
+
+    `change` gets a generator and a world and returns both neighbours; `units` is how many test
+    results differ.
+    """
+    rng = np.random.default_rng(seed)
+    both = [change(rng, reference.random_world(rng, N_DAYS)) for _ in range(AT_ONCE)]
+    (here, starts), (there, _) = (side_by_side(worlds) for worlds in zip(*both, strict=True))
+    moved = moves(here, there, headcount(heads))
+    for (world, other), start in zip(both, starts, strict=True):
+        mine = moved[:, start : start + world.n_people]
+        budget = units * BUDGETS[heads.release]
+        assert violations(world, 0, mine, most=1.0, budget=budget) == []
+        days = np.flatnonzero((world.outcomes != other.outcomes).any(axis=1))
+        life = {int(day) + age for day in days for age in range(BUDGETS[heads.release])}
+        assert set(np.flatnonzero(mine[:, 1:].any(axis=1))) <= life
+    return moved
+
+
+def another_result(rng, world):
+    """One test has another result, or is not taken."""
+    day = rng.integers(0, N_DAYS)
+    here, there = rng.permutation([-1, 0, 1])[:2]
     return world.with_test(0, day, here), world.with_test(0, day, there)
 
 
-@pytest.mark.parametrize("heads", [DAILY, NEWS], ids=lambda heads: heads.release)
-@given(worlds_of_two=neighbours())
-@settings(max_examples=200, deadline=None)
-def test_one_test_moves_a_receiver_by_at_most_1_and_others_not_at_all(heads, worlds_of_two):
-    world, other = worlds_of_two
-    moved = moves(world, other, headcount(heads))
-    budget = BUDGETS[heads.release]
-    assert violations(world, 0, moved, most=1.0, budget=budget) == []
-    day = int(np.flatnonzero((world.outcomes != other.outcomes).any(axis=1))[0])
-    life = range(day, day + budget)
-    assert all(t in life for t in np.flatnonzero(moved[:, 1:].any(axis=1)))
+def another_day(rng, world):
+    """The positive test is taken on another day."""
+    first, second = rng.choice(N_DAYS, 2, replace=False)
+    without = world.with_test(0, first, -1).with_test(0, second, -1)
+    return without.with_test(0, first, 1), without.with_test(0, second, 1)
+
+
+def two_tests(rng, world):
+    """Two tests have other results."""
+    first, second = rng.choice(N_DAYS, 2, replace=False)
+    here = world.with_test(0, first, 0).with_test(0, second, rng.integers(-1, 2))
+    return here, world.with_test(0, first, 1).with_test(0, second, rng.integers(-1, 2))
 
 
 @pytest.mark.parametrize("heads", [DAILY, NEWS], ids=lambda heads: heads.release)
-@given(world=worlds(), days=st.lists(st.integers(0, 23), min_size=2, max_size=2, unique=True))
-@settings(max_examples=100, deadline=None)
-def test_another_day_of_the_test_or_two_tests_are_two_units(heads, world, days):
-    first, second = (day % len(world.contacts) for day in days)
-    negative = world.with_test(0, first, -1).with_test(0, second, -1)
-    budget = 2 * BUDGETS[heads.release]
-    for here, there in (
-        (negative.with_test(0, first, 1), negative.with_test(0, second, 1)),  # on another day
-        (negative, negative.with_test(0, first, 1).with_test(0, second, 1)),  # two tests
-        (negative.with_test(0, first, 0), negative.with_test(0, second, 1)),
-    ):
-        moved = moves(here, there, headcount(heads))
-        assert violations(world, 0, moved, most=1.0, budget=budget) == []
+@given(seed=SEEDS)
+@settings(max_examples=200 // AT_ONCE, deadline=None)
+def test_one_test_moves_a_receiver_by_at_most_1_and_others_not_at_all(heads, seed):
+    """200 small graphs and histories; whatever the tests of others are."""
+    searched(seed, heads, another_result, units=1)
+
+
+@pytest.mark.parametrize("heads", [DAILY, NEWS], ids=lambda heads: heads.release)
+@pytest.mark.parametrize("change", [another_day, two_tests])
+@given(seed=SEEDS)
+@settings(max_examples=3, deadline=None)
+def test_another_day_of_the_test_or_two_tests_are_two_units(heads, change, seed):
+    searched(seed, heads, change, units=2)
+
+
+def test_the_search_moves_people():
+    """It would show nothing if nobody were ever moved."""
+    for heads in (DAILY, NEWS):
+        moved = searched(1, heads, another_result, units=1)
+        assert (moved.max(axis=0) > 0.9).sum() >= AT_ONCE // 4
 
 
 def couple(days, tests):
@@ -179,7 +191,7 @@ def couple(days, tests):
 
 
 @given(st.dictionaries(st.integers(0, 199), st.integers(0, 1), max_size=40), st.integers(0, 199))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_news_never_gives_more_than_its_budget_in_200_days_of_daily_meetings(tests, day):
     world = couple(200, tests)
     moved = moves(world.with_test(0, day, 0), world.with_test(0, day, 1), headcount(NEWS))
@@ -192,7 +204,7 @@ def test_news_never_gives_more_than_its_budget_in_200_days_of_daily_meetings(tes
 
 def test_daily_spends_its_whole_budget_on_a_couple():
     moved = moves(couple(40, {10: 0}), couple(40, {10: 1}), headcount(DAILY))
-    assert (moved[:, 1] ** 2).sum() == pytest.approx(LIFE, rel=1e-3)
+    assert 0.85 * LIFE < (moved[:, 1] ** 2).sum() <= LIFE
 
 
 def relay():
@@ -278,6 +290,27 @@ def test_the_configuration_tells_what_messages_are_made_of(settings, own):
     assert type(build_exchange(tally)).__name__ == "NeighbourRounds"
 
 
+# --- the decoder ---------------------------------------------------------------------------------
+
+
+@given(seed=SEEDS, releases=st.integers(1, 14), noise=st.floats(0.01, 100.0))
+@settings(max_examples=15, deadline=None)
+def test_decoders_of_channels_agree_with_the_slow_one(seed, releases, noise):
+    rng = np.random.default_rng(seed)
+    decoder, n_people = random_decoder(DAILY, seed=seed % 7), 4
+    numbers = rng.normal(0, 3, (releases * decoder.channels, n_people))
+    inputs = DecoderInputs(
+        outcomes=rng.integers(-1, 2, (releases, n_people)).astype(np.int8),
+        mean_contacts=rng.gamma(2.0, 5.0, n_people),
+        age_groups=rng.integers(0, 10, n_people).astype(np.uint8),
+        test_errors=reference.ERRORS,
+    )
+    mine = decoder.scores(numbers, noise, inputs)
+    for person in range(n_people):
+        slow = reference.score(decoder, numbers, noise, inputs, person)
+        assert mine[person] == pytest.approx(slow, rel=1e-4, abs=1e-3)
+
+
 # --- the method ----------------------------------------------------------------------------------
 
 
@@ -360,3 +393,58 @@ def test_heads_of_a_file_are_checked():
         with pytest.raises(InputError):
             Heads.read(wrong)
     assert replace(DAILY, bounds=(1.0,)).bounds == (1.0,)
+
+
+def test_it_is_the_default_and_the_preset_of_a_lifetime_promises_a_person_1():
+    assert RunConfig().method.name == load_config().method.name == "headcount"
+    config = load_config(
+        preset="lifetime", overrides={"people": 200, "days": 16, "initially_infected": 9}
+    )
+    assert config.privacy.unit is Unit.PERSON
+    result = run(config)
+    assert result.summary["privacy"]["per_person_epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert result.summary["privacy"]["sound"]
+    told = guarantees.state(result.config, result.ledger)
+    assert told.index("One person: ε = 1 at") < told.index("Protected:")
+    assert "2: 1.51, 5: 2.64, 20: 6.31, 100: 18.8" in told
+    tally = run(RunConfig(method="tally", people=200, days=4, initially_infected=9))
+    assert "One person: no bound." in guarantees.state(tally.config, tally.ledger)
+
+
+# --- the floor -----------------------------------------------------------------------------------
+
+
+def point(**values):
+    known = {"method": "headcount", "release": "daily", "capacity": 0.08, "epsilon": 5.02}
+    known |= {"runs": 20, "mean": 1.5, "half_width": 0.2}
+    return floor.Measured(**known | {"difference": -1.5, "difference_half_width": 1.0} | values)
+
+
+CURVE = (
+    point(method="public-facts", release="", epsilon=math.inf, mean=3.0, difference=0.0),
+    point(),
+    point(epsilon=0.2, mean=3.1, difference=0.1),
+)
+
+
+def test_a_run_says_what_public_facts_reach_and_whether_it_is_better(monkeypatch):
+    monkeypatch.setattr(floor, "curve", lambda: CURVE)
+    assert "headcount has 1.5 ± 0.2 ‰ at ε = 5.02" in floor.beside(load_config(), 5.016)
+    more_noise = load_config(overrides={"epsilon": 0.2, "unit": "person"})
+    assert "NOT BETTER THAN THE FLOOR" in floor.beside(more_noise, 0.2)
+    assert "NOT BETTER" in floor.beside(more_noise, 0.1)  # with more noise it is no better
+    tally = load_config(overrides={"method": "tally"})
+    assert "not measured beside it" in floor.beside(tally, None)
+    for other in ({"people": 500}, {"tests.capacity": 0.3}, {"isolation.adherence": 0.5}):
+        assert "not measured in this setting" in floor.beside(load_config(overrides=other), 1.0)
+    assert floor.beside(load_config(overrides={"method": "public-facts"}), 0.0) is None
+
+
+def test_the_curve_that_ships_has_a_floor_and_both_variants_at_every_capacity():
+    by_capacity = {}
+    for p in floor.curve():
+        by_capacity.setdefault(p.capacity, set()).add((p.method, p.release))
+    assert set(by_capacity) == {0.08, 0.04, 0.02}
+    for found in by_capacity.values():
+        assert found >= {("public-facts", ""), ("fn", ""), ("headcount", "daily")}
+    assert "Floor: " in floor.beside(load_config(), 5.016)

@@ -18,6 +18,7 @@ from verification import (
     city,
     closed_loop,
     ordering,
+    person,
     privacy,
     private_methods,
     simulators,
@@ -80,6 +81,22 @@ def test_tally(quick):
     expected = float(scarce["mean"]) - float(tallied["mean"])
     assert float(scarce["difference"]) == pytest.approx(expected)
     assert record["decoder"] == tally.load_decoder().digest
+
+
+def test_person(quick, tmp_path):
+    rows, record, _ = quick(person, "--curve", str(tmp_path / "curve.csv"))
+    found = {tuple(r[k] for k in person.COLUMNS): r for r in rows}
+    methods = [("public-facts", ""), ("fn", ""), ("headcount", "daily"), ("headcount", "news")]
+    assert [key[:2] for key in found] == methods
+    floor, *others = rows
+    assert floor["difference"] == ""
+    for row in others:
+        expected = float(row["mean"]) - float(floor["mean"])
+        assert float(row["difference"]) == pytest.approx(expected)
+    assert set(record["decoders"]) == {"headcount", "headcount-news", "public-facts"}
+    assert (tmp_path / "table.svg").read_text().count("<svg") == 1
+    kept = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
+    assert [r["mean"] for r in kept] == [r["mean"] for r in rows]
 
 
 def test_augmentation(quick):

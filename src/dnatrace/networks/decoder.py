@@ -175,6 +175,10 @@ class Decoder:
         check_weights(shapes(width, self.channels), self.weights)
         object.__setattr__(self, "digest", _digest(self))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes: made and checked anew there, as frozen weights do not travel."""
+        return _made, (self.name, self.alarm, dict(self.weights), self.provenance, self.heads)
+
     @property
     def channels(self) -> int:
         """How many numbers of one release it reads."""
@@ -184,6 +188,11 @@ class Decoder:
     def spread(self) -> float:
         """How much what it reads differs between people, about."""
         return HEADS_SPREAD if self.heads else SPREAD
+
+    @property
+    def reads_releases(self) -> bool:
+        """Whether anything but public facts has any weight."""
+        return bool(self.weights["0.weight"][: self.channels * WINDOW].any())
 
     @property
     def reads(self) -> int:
@@ -223,6 +232,12 @@ class Decoder:
         ]
         kernels.decode(*arguments)
         return scores
+
+
+def _made(
+    name: str, alarm: Alarm, weights: Weights, provenance: dict[str, Any], heads: Heads | None
+) -> Decoder:
+    return Decoder(name=name, alarm=alarm, weights=weights, provenance=provenance, heads=heads)
 
 
 def _digest(decoder: Decoder) -> str:

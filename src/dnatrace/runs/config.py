@@ -21,7 +21,7 @@ from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS
 from dnatrace.methods.base import MethodSettings, Setup
 from dnatrace.methods.catalogue import METHODS
-from dnatrace.methods.tally import TallySettings
+from dnatrace.methods.headcount import HeadcountSettings
 from dnatrace.plugins import Catalogue, Plugin
 from dnatrace.policy.app import AppRules
 from dnatrace.policy.base import PolicySettings
@@ -40,7 +40,7 @@ from dnatrace.simulators.city import CitySettings
 DEFAULT_PRESET = "standard"
 # Part of every digest and stored configuration. Raise it when a default or a meaning changes, so
 # that runs of before and after have different names; a new key needs no new number.
-SCHEMA = 2
+SCHEMA = 3
 
 _LOG = logging.getLogger(__name__)
 _PAPER = "DNA paper"
@@ -152,7 +152,7 @@ class RunConfig(Settings):
     initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = setting(
         None, "5 people, 25 from 100,000 people on, 50 from 200,000 on, if absent", source=_PAPER
     )
-    method: MethodChoice = TallySettings()
+    method: MethodChoice = HeadcountSettings()
     privacy: PrivacySettings = PrivacySettings()
     seir: ModelSettings = ModelSettings()
     tests: TestRules = TestRules()

@@ -11,8 +11,9 @@ from dnatrace.privacy.accounting import (
     UnprotectedEvent,
     UnprovenEvent,
 )
-from dnatrace.privacy.statement import Provenance, statement
+from dnatrace.privacy.statement import DISCLAIMER, Provenance, statement
 from dnatrace.runs.config import PrivacySettings, RunConfig
+from dnatrace.runs.floor import beside
 
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
@@ -35,6 +36,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "protects": spent["protects"],
         "mechanism": mechanism(ledger),
         "noise": noise(ledger),
+        "floor": beside(config, spent["per_person_epsilon"]) if asked else None,
     }
 
 
@@ -66,8 +68,12 @@ def _is_private(ledger: Ledger) -> bool:
 
 
 def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str:
-    """Return the guarantee of a run in words; `audit` tells result and date of the last one."""
-    return statement(
+    """Return the guarantee of a run in words; `audit` tells result and date of the last one.
+
+    What public facts alone reach stands near its end: the benefit beside the cost.
+    """
+    floor = describe(config, ledger)["floor"]
+    text = statement(
         ledger,
         Provenance(
             method=config.method.name,
@@ -77,6 +83,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
         ),
         target=asked.target if (asked := _asked(config, ledger)) else None,
     )
+    return text if floor is None else text.replace(DISCLAIMER, f"{floor}\n\n{DISCLAIMER}")
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:

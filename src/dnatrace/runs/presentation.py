@@ -31,6 +31,8 @@ def show_run(result: RunResult) -> None:
     if not s["peak_reached"]:
         console.print("Infections still rise on the last day: the peak is yet to come.")
     console.print(privacy_line(s["privacy"]), highlight=False)
+    if s["privacy"]["floor"] is not None:
+        console.print(s["privacy"]["floor"], highlight=False)
     t = result.seconds
     console.print(
         f"{t['total']:.1f} s: simulate {t['simulate']:.1f}, infer {t['infer']:.1f}, "
