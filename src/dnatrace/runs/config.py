@@ -29,7 +29,7 @@ from dnatrace.policy.catalogue import POLICIES
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
-from dnatrace.privacy.accounting import Calibration, Target, Unit
+from dnatrace.privacy.lifetimes import Calibration, Target, Unit
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import Settings, setting
