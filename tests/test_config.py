@@ -15,6 +15,7 @@ def test_presets_all_load():
         "standard",
         "lifetime",
         "paper",
+        "paper-best-reading",
         "paper-code",
         "realistic",
         "quick",

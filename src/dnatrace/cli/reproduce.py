@@ -182,7 +182,7 @@ def _search_readings(
             *found.notes,
             table(search_files.trial_lines(found.search.trials)),
             f"Best reading: {told}",
-            table([_row(values) for values in claims]),
+            table(_rows(claims)),
             *([f"Written to {out}"] if out is not None else []),
         ],
         failures=found.failures,
@@ -199,9 +199,13 @@ def _verdicts(
     values = [claim.as_json() for claim in claims]
     title = f"{'SMALL VERSION of the' if small else 'The'} paper's {target.value}"
     places = [f"Written to {out}"] if out is not None else []
-    return Answer(
-        values=values, shown=[title, table([_row(v) for v in values]), *places], failures=failures
-    )
+    return Answer(values=values, shown=[title, table(_rows(values)), *places], failures=failures)
+
+
+def _rows(claims: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return what the table shows of claims; columns of the best reading where some have one."""
+    both = any(values["best_reading"] for values in claims)
+    return [_row(values) | (_best_reading(values) if both else {}) for values in claims]
 
 
 def _row(values: dict[str, Any]) -> dict[str, str]:
@@ -213,9 +217,12 @@ def _row(values: dict[str, Any]) -> dict[str, str]:
         "ours": _number(values["ours"]),
         "interval": " … ".join(map(_number, interval)),
         "verdict": values["verdict"],
-        "best reading": _number((values["best_reading"] or {}).get("ours")),
-        "its verdict": (values["best_reading"] or {}).get("verdict", ""),
     }
+
+
+def _best_reading(values: dict[str, Any]) -> dict[str, str]:
+    found = values["best_reading"] or {}
+    return {"best reading": _number(found.get("ours")), "its verdict": found.get("verdict", "")}
 
 
 def _number(value: float | None) -> str:

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError
+from dnatrace.networks.architecture import Kind, Variant
 from dnatrace.networks.model_file import SUFFIX
-from dnatrace.networks.runtime import load_model
+from dnatrace.networks.runtime import Model, load_model
 from dnatrace.paper.setting import published_model
 from dnatrace.paper.theorems import AREAS_OF, AUC_TOLERANCE
 from dnatrace.training import auc_table
@@ -80,11 +81,18 @@ def area_trials(directory: Path) -> list[AreaTrial]:
 def _trials_of(dataset: Path) -> list[AreaTrial]:
     own = dataset / "models" / f"dna-paper{SUFFIX}"
     model = str(own) if own.is_file() else published_model()
-    table = auc_table.make_table(auc_table.choose_models(model), auc_table.read_test_data(dataset))
+    models = tuple(m for m in auc_table.choose_models(model) if _is_published(m))
+    table = auc_table.make_table(models, auc_table.read_test_data(dataset))
     where = load_model(model or "").provenance.get("dataset", {}).get("origin", {})
     policy = str(read_info(dataset).origin.get("policy"))
     networks = f"trained on runs of {where.get('policy')}, {where.get('people', 0):,} people"
     return [_trial(table, policy, group, networks) for group in AREAS_OF]
+
+
+def _is_published(model: Model) -> bool:
+    """Return whether a network is of the published architecture, alone or with F."""
+    a = model.architecture
+    return a.kind is Kind.PAPER and a.variant is not Variant.PUBLIC
 
 
 def _trial(table: AucTable, policy: str, group: str, networks: str) -> AreaTrial:

@@ -102,10 +102,7 @@ def verdict_files(
         f"Verdicts: {_counted([claim.verdict for claim in claims])}.",
         "",
         *_under_best_reading(claims),
-        *markdown_table(
-            ["claim", "published", "ours", "90 % interval", "verdict", *BEST_READING, "note"],
-            [_claim_cells(values) for values in listed],
-        ),
+        *_claim_table(listed),
     ]
     if rows:
         page += ["", *_side_by_side(rows), *_all_rows(rows)]
@@ -150,10 +147,18 @@ def gamma_files(choices: GammaChoices) -> dict[str, bytes]:
     return {"best_gamma.csv": as_csv(rows), "best_gamma.json": as_json(means)}
 
 
-def _claim_cells(values: dict[str, Any]) -> list[str]:
+def _claim_table(listed: Sequence[dict[str, Any]]) -> list[str]:
+    """Return claims as a table, with columns of the best reading where some have one."""
+    both = any(values["best_reading"] for values in listed)
+    heads = ["claim", "published", "ours", "90 % interval", "verdict"]
+    heads += [*BEST_READING, "note"] if both else ["note"]
+    return markdown_table(heads, [_claim_cells(values, both) for values in listed])
+
+
+def _claim_cells(values: dict[str, Any], both: bool) -> list[str]:
     published = "" if values["published"] is None else f"{values['published']:.4g}"
     other = values["best_reading"]
-    best = ["", "", ""] if other is None else _found(other)
+    best = [] if not both else _found(other) if other else ["", "", ""]
     return [values["claim"], published, *_found(values), *best, values["note"]]
 
 

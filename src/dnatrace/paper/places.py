@@ -74,6 +74,7 @@ PLACES = (
     Place(
         name="isolation",
         question="How long, and from whom, do people with a positive test isolate?",
+        seen_in=TESTS,
         options=(
             Option(name="text", evidence='paper: "for ten days, and no contacts occur"'),
             Option(
@@ -87,6 +88,7 @@ PLACES = (
     Place(
         name="score",
         question="Which belief ranks people?",
+        seen_in=TESTS,
         options=(
             Option(name="I", evidence="paper, general update rule: F(D) = b(z_T = I)"),
             Option(
@@ -100,6 +102,7 @@ PLACES = (
     Place(
         name="calibration",
         question="How does noise follow from ε and δ?",
+        seen_in=TESTS,
         options=(
             Option(name="exact", evidence="paper, Algorithm 1: Balle and Wang, Algorithm 1"),
             Option(

@@ -129,8 +129,7 @@ class Laboratory:
         return sample, Queue(orders=orders, samples=(*queue.samples, sample), waiting=waiting)
 
     def _results(self, people: Ids, states: NDArray[np.uint8], day: int) -> NDArray[np.bool_]:
-        seir = SEIR_OF_COURSE[states[people]]
-        truly_positive = (seir == State.E) | (seir == State.I)
+        truly_positive = self.rules.detects.finds(SEIR_OF_COURSE[states[people]])
         stream = Stream(self.seed, "tests/results")
         return draw_results(people, truly_positive, day=day, errors=self.rules, stream=stream)
 
