@@ -1,0 +1,489 @@
+"""Compiled array functions of belief propagation over days of infection.
+
+The factor of a person says: infected on day t if no contact before t infected them and one of day t
+did. Its survival terms make every message between two people a factor on the receiver's weight of
+each day of infection: 1 + deviation, written `before` for the term that survives until the day
+begins and `through` for the one that survives the day. Between two people who met once, on day d,
+two numbers say all of it:
+
+- q, the chance that the contact infected the receiver: through = 1 - q on day d, both 1 - q after;
+- b, what the sender's evidence says about having been infected by the receiver: both are
+  1 + b·transmission(d - t) for a receiver infected on t before d.
+
+Derivation: Altarelli et al. 2014 (Physical Review Letters 112, 118701) and Baker et al. 2021 (PNAS
+118, e2106548118), with recovery summed out. Places of days of infection as in `_time_kernels`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from dnatrace.inference._pair_kernels import NONE
+
+_SMALLEST_FACTOR = 1e-12  # a factor on evidence; keeps divisions finite
+_LEAST_EVIDENCE = 1e-13  # of b: below, the factors are 1 to rounding
+_RESCALE_EVERY = 16  # entries
+
+
+class Inbox(NamedTuple):
+    """Messages by receiving entry.
+
+    Attributes:
+        q: float32 [entries], of pairs that met once.
+        b: float32 [entries], of the same.
+        vectors: float32 [slots, reach + 2·days + 1]: deviations of infections before the window
+            (reach), of `before` and of `through` on its days, and of never.
+    """
+
+    q: Any
+    b: Any
+    vectors: Any
+
+
+class Model(NamedTuple):
+    """What everybody's factor needs.
+
+    Attributes:
+        transmissions: float64 [age groups, reach + 1].
+        groups: of everybody, uint8 [people].
+        prior: what is carried over, float64 [people, old + 2].
+        likelihood: of own tests, float64 [people, places].
+        p0: infection from outside per day.
+        first: number of the first day of the window.
+        n_days: of the window.
+    """
+
+    transmissions: Any
+    groups: Any
+    prior: Any
+    likelihood: Any
+    p0: Any
+    first: Any
+    n_days: Any
+
+
+@njit(cache=True)
+def _factor(deviation: Any) -> Any:
+    return max(1.0 + deviation, _SMALLEST_FACTOR)
+
+
+@njit(cache=True)
+def _rescale(weights: Any, before: Any, through: Any, ends: Any) -> None:
+    """Divide all factors by the largest, so that no product leaves the range of float64."""
+    largest = max(ends[0], ends[1], weights.max(), before.max(), through.max())
+    weights /= largest
+    before /= largest
+    through /= largest
+    ends /= largest
+
+
+@njit(cache=True)
+def gather(pairs: Any, inbox: Any, model: Any, i: Any, old: Any, work: Any) -> None:
+    """Multiply all messages to person i into the weights of their days of infection.
+
+    `work` is (weights [old], before [days], through [days], ends [2] of never and removed, stay):
+    before and through are the two terms of an infection on a day of the window, own tests included.
+    Cost: O(reach) per pair that met once, O(reach + days) per other pair.
+    """
+    weights, before, through, ends, stay, both = work
+    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    weights[:] = 1.0
+    before[:] = 1.0
+    through[:] = 1.0
+    ends[:] = 1.0
+    stay[:] = 1.0
+    both[:] = 1.0
+    n = 0
+    for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
+        slot = pairs.slots[e]
+        if slot == NONE:
+            d = pairs.days[pairs.starts[e]] - model.first
+            b = np.float64(inbox.b[e])
+            stay[d] *= 1.0 - np.float64(inbox.q[e])
+            if abs(b) > _LEAST_EVIDENCE:
+                passes = model.transmissions[model.groups[pairs.others[e]]]
+                x = old + d
+                for age in range(1, reach + 1):
+                    both[x - age] *= 1.0 + passes[age] * b
+        else:
+            vector = inbox.vectors[slot]
+            for k in range(reach):
+                both[old - reach + k] *= 1.0 + vector[k]
+            for t in range(n_days):
+                before[t] *= 1.0 + vector[reach + t]
+                through[t] *= 1.0 + vector[reach + n_days + t]
+            ends[0] *= 1.0 + vector[reach + 2 * n_days]
+        n += 1
+        if n % _RESCALE_EVERY == 0:
+            _fold(old, weights, before, through, both)
+            _rescale(weights, before, through, ends)
+    _fold(old, weights, before, through, both)
+    _finish(model, i, old, work)
+
+
+@njit(cache=True)
+def _fold(old: Any, weights: Any, before: Any, through: Any, both: Any) -> None:
+    """Move the factors that hold for both terms into them."""
+    weights *= both[:old]
+    before *= both[old:]
+    through *= both[old:]
+    both[:] = 1.0
+
+
+@njit(cache=True)
+def _finish(model: Any, i: Any, old: Any, work: Any) -> None:
+    """Multiply the prior, the chance of no infection so far and own tests into the factors."""
+    weights, before, through, ends, stay, _ = work
+    prior, likelihood = model.prior[i], model.likelihood[i]
+    n_days = model.n_days
+    for x in range(old):
+        weights[x] *= prior[x] * likelihood[x]
+    free = prior[old]
+    for t in range(n_days):
+        before[t] *= free * likelihood[old + t]
+        free *= (1.0 - model.p0) * stay[t]
+        through[t] *= free * likelihood[old + t]
+    ends[0] *= free * likelihood[old + n_days]
+    ends[1] *= prior[old + 1] * likelihood[old + n_days + 1]
+
+
+@njit(cache=True)
+def _send_once(
+    d: Any, passes: Any, q: Any, b: Any, old: Any, work: Any, sums: Any
+) -> Any:
+    """Return (q, b) for somebody met once, on day d, leaving out what came from them.
+
+    `passes` are transmissions to them, (q, b) came from them; `sums` has the running sums of the
+    weights of infection, the last one over all days of the window.
+    """
+    weights, before, through, ends, _, _ = work
+    reach = passes.size - 1
+    x = old + d
+    early = sums[x - reach]  # of all infections longer ago than reach
+    infects = 0.0
+    for age in range(1, reach + 1):
+        y = x - age
+        weight = weights[y] if y < old else max(before[y - old] - through[y - old], 0.0)
+        weight /= max(1.0 + passes[age] * b, _SMALLEST_FACTOR)
+        early += weight
+        infects += weight * passes[age]
+    survives = _factor(-q)
+    late = (sums[sums.size - 1] - sums[x + 1] + ends[0]) / survives
+    through_d = through[d] / survives
+    total = early + max(before[d] - through_d, 0.0) + late + ends[1]
+    if not total > 0.0:
+        return 0.0, 0.0
+    return infects / total, (through_d - late) / total
+
+
+@njit(cache=True)
+def _cavity(vector: Any, reach: Any, old: Any, work: Any, left: Any) -> Any:
+    """Fill left (weights [old + days], before, through) without one neighbour; return never."""
+    weights, before, through, ends, _, _ = work
+    rest, first, after = left
+    n_days = before.size
+    for x in range(old - reach):
+        rest[x] = weights[x]
+    for k in range(reach):
+        rest[old - reach + k] = weights[old - reach + k] / _factor(vector[k])
+    for t in range(n_days):
+        first[t] = before[t] / _factor(vector[reach + t])
+        after[t] = through[t] / _factor(vector[reach + n_days + t])
+        rest[old + t] = max(first[t] - after[t], 0.0)
+    return ends[0] / _factor(vector[reach + 2 * n_days])
+
+
+@njit(cache=True)
+def _infected_by_sender(
+    days: Any, first: Any, passes: Any, old: Any, rest: Any, alive: Any, vector: Any
+) -> None:
+    """Subtract from `before`, `through` and never what the sender's infection would have caused.
+
+    For each place x of the sender's infection `alive` is the chance that no contact so far infected
+    the receiver. `vector` holds sums that are divided by the total later.
+    """
+    reach = passes.size - 1
+    n_days = rest.size - old
+    alive[:] = 1.0
+    lost = 0.0
+    t = 0
+    for c in range(days.size):
+        d = days[c] - first
+        while t <= d:  # days up to this contact begin with what was lost before
+            vector[reach + t] = -lost
+            if t < d:
+                vector[reach + n_days + t] = -lost
+            t += 1
+        for age in range(1, reach + 1):
+            x = old + d - age
+            escaped = alive[x] * passes[age]
+            alive[x] -= escaped
+            lost += rest[x] * escaped
+        vector[reach + n_days + d] = -lost
+    while t < n_days:
+        vector[reach + t] = -lost
+        vector[reach + n_days + t] = -lost
+        t += 1
+    vector[reach + 2 * n_days] = -lost
+
+
+@njit(cache=True)
+def _infected_by_receiver(
+    days: Any, first: Any, passes: Any, old: Any, left: Any, never: Any, caught: Any, shift: Any
+) -> None:
+    """Fill shift [old + days] with what the sender's evidence says for each receiver's infection.
+
+    `passes` are transmissions to the sender, who heard the receiver on `days`; caught [old + days]
+    is the chance that they infected the sender so far.
+    """
+    _, before, through = left
+    n_days, reach = before.size, passes.size - 1
+    caught[:] = 0.0
+    shift[:] = 0.0
+    c, t = 0, 0
+    while c < days.size:
+        d = days[c] - first
+        rise = -before[d]
+        for y in range(old - reach, old + d):
+            shift[y] += rise * caught[y]
+        while c < days.size and days[c] - first == d:
+            for age in range(1, reach + 1):
+                y = old + d - age
+                caught[y] += (1.0 - caught[y]) * passes[age]
+            c += 1
+        end = days[c] - first if c < days.size else n_days
+        rise = through[d]
+        for t in range(d + 1, end):
+            rise += through[t] - before[t]
+        if c == days.size:
+            rise -= never
+        for y in range(old - reach, old + d):
+            shift[y] += rise * caught[y]
+
+
+@njit(cache=True)
+def _send_often(
+    heard: Any, told: Any, model: Any, i: Any, other: Any, old: Any, work: Any, left: Any,
+    space: Any, arrived: Any, out: Any,
+) -> None:
+    """Fill out [reach + 2·days + 1] with the message of i to somebody met more than once.
+
+    `heard` are the days on which i heard them, `told` those on which they heard i, `arrived` the
+    message that came from them. Cost: O(reach) per contact and O(reach + days).
+    """
+    alive, shift, sums = space
+    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    never = _cavity(arrived, reach, old, work, left)
+    rest = left[0]
+    total = never + work[3][1] + rest.sum()
+    to_other = model.transmissions[model.groups[other]]
+    _infected_by_sender(told, model.first, to_other, old, rest, alive, sums)
+    to_me = model.transmissions[model.groups[i]]
+    _infected_by_receiver(heard, model.first, to_me, old, left, never, alive, shift)
+    if not total > 0.0:
+        out[:] = 0.0
+        return
+    for k in range(reach):
+        out[k] = shift[old - reach + k] / total
+    for t in range(n_days):
+        out[reach + t] = (sums[reach + t] + shift[old + t]) / total
+        out[reach + n_days + t] = (sums[reach + n_days + t] + shift[old + t]) / total
+    out[reach + 2 * n_days] = sums[reach + 2 * n_days] / total
+
+
+@njit(cache=True)
+def _workspace(old: Any, n_days: Any, reach: Any) -> Any:
+    work = (
+        np.empty(old),
+        np.empty(n_days),
+        np.empty(n_days),
+        np.empty(2),
+        np.empty(n_days),
+        np.empty(old + n_days),
+    )
+    left = (np.empty(old + n_days), np.empty(n_days), np.empty(n_days))
+    space = (np.empty(old + n_days), np.empty(old + n_days), np.empty(reach + 2 * n_days + 1))
+    return work, left, space
+
+
+@njit(cache=True)
+def _running_sums(old: Any, work: Any, sums: Any) -> None:
+    weights, before, through, _, _, _ = work
+    total = 0.0
+    for x in range(old):
+        sums[x] = total
+        total += weights[x]
+    for t in range(before.size):
+        sums[old + t] = total
+        total += max(before[t] - through[t], 0.0)
+    sums[old + before.size] = total
+
+
+_CHUNK = 64  # people that one thread takes at a time
+
+
+@njit(cache=True, parallel=True)
+def send_all(pairs: Any, inbox: Any, model: Any, old: Any, damping: Any, out: Any) -> Any:
+    """Fill out, another `Inbox`, with everybody's messages, and return the largest change.
+
+    Messages are damped: new = (1 - damping)·computed + damping·old. Every message is written by the
+    thread of its sender and read from the messages before: the bits do not depend on threads.
+    Cost: O(reach) per contact, O(reach + days) per pair and person.
+    """
+    n_people = pairs.offsets.size - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    n_chunks = (n_people + _CHUNK - 1) // _CHUNK
+    changes = np.zeros(n_chunks)
+    for chunk in prange(n_chunks):
+        work, left, space = _workspace(old, n_days, reach)
+        sums = np.empty(old + n_days + 1)
+        message = np.empty(reach + 2 * n_days + 1)
+        change = 0.0
+        for i in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, n_people)):
+            gather(pairs, inbox, model, i, old, work)
+            _running_sums(old, work, sums)
+            for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
+                r, other = pairs.reverse[e], pairs.others[e]
+                if pairs.slots[e] == NONE:
+                    d = pairs.days[pairs.starts[e]] - model.first
+                    passes = model.transmissions[model.groups[other]]
+                    q, b = _send_once(
+                        d, passes, np.float64(inbox.q[e]), np.float64(inbox.b[e]), old, work, sums
+                    )
+                    was = np.float64(inbox.q[r])
+                    q += damping * (was - q)
+                    change = max(change, abs(q - was))
+                    out.q[r] = q
+                    out.b[r] = b + damping * (np.float64(inbox.b[r]) - b)
+                else:
+                    heard = pairs.days[pairs.starts[e] : pairs.starts[e + 1]]
+                    told = pairs.days[pairs.starts[r] : pairs.starts[r + 1]]
+                    arrived = inbox.vectors[pairs.slots[e]]
+                    _send_often(
+                        heard, told, model, i, other, old, work, left, space, arrived, message
+                    )
+                    before, after = inbox.vectors[pairs.slots[r]], out.vectors[pairs.slots[r]]
+                    for k in range(message.size):
+                        after[k] = message[k] + damping * (before[k] - message[k])
+                    last = message.size - 1
+                    change = max(change, abs(np.float64(after[last]) - np.float64(before[last])))
+        changes[chunk] = change
+    return changes.max() if n_chunks else 0.0
+
+
+@njit(cache=True, parallel=True)
+def conclude(pairs: Any, inbox: Any, model: Any, old: Any, out: Any, stays: Any) -> None:
+    """Fill out [people, places] with posteriors, stays [people] with P(no contact of day 0 infects).
+
+    Cost: as one `send_all` without its messages.
+    """
+    n_people = pairs.offsets.size - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    for chunk in prange((n_people + _CHUNK - 1) // _CHUNK):
+        work, _, _ = _workspace(old, n_days, reach)
+        weights, before, through, ends, _, _ = work
+        for i in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, n_people)):
+            gather(pairs, inbox, model, i, old, work)
+            total = ends[0] + ends[1]
+            for x in range(old):
+                out[i, x] = weights[x]
+                total += weights[x]
+            for t in range(n_days):
+                out[i, old + t] = max(before[t] - through[t], 0.0)
+                total += out[i, old + t]
+            out[i, old + n_days] = ends[0]
+            out[i, old + n_days + 1] = ends[1]
+            out[i] /= total
+            stays[i] = _stay_of_first_day(pairs, inbox, model, i)
+
+
+@njit(cache=True)
+def _stay_of_first_day(pairs: Any, inbox: Any, model: Any, i: Any) -> Any:
+    """Return P(no contact of the first day infects i)."""
+    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    stay = 1.0
+    for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
+        start = pairs.starts[e]
+        if start == pairs.starts[e + 1] or pairs.days[start] != model.first:
+            continue
+        if pairs.slots[e] == NONE:
+            stay *= 1.0 - np.float64(inbox.q[e])
+        else:
+            vector = inbox.vectors[pairs.slots[e]]
+            stay *= _factor(vector[reach + n_days]) / _factor(vector[reach])
+    return min(stay, 1.0)
+
+
+@njit(cache=True, parallel=True)
+def carry_messages(
+    pairs: Any, origins: Any, before: Any, old_slots: Any, model: Any, moved: Any, out: Any
+) -> None:
+    """Fill out with yesterday's messages where a pair met before, nothing said where it did not.
+
+    `moved` says by how many days the window moved; vectors move with it. A pair that met once and
+    meets again gets the vector that its two numbers stand for, and the other way round.
+    """
+    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    for i in prange(pairs.offsets.size - 1):
+        for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            was, slot = origins[e], pairs.slots[e]
+            passes = model.transmissions[model.groups[pairs.others[e]]]
+            if slot == NONE:
+                out.q[e] = 0.0
+                out.b[e] = 0.0
+                if was != NONE:
+                    d = pairs.days[pairs.starts[e]] - model.first
+                    if old_slots[was] == NONE:
+                        out.q[e], out.b[e] = before.q[was], before.b[was]
+                    else:
+                        _to_numbers(before.vectors[old_slots[was]], d + moved, passes, n_days, out, e)
+                continue
+            vector = out.vectors[slot]
+            vector[:] = 0.0
+            if was == NONE:
+                continue
+            if old_slots[was] == NONE:
+                if pairs.starts[e] < pairs.starts[e + 1]:
+                    d = pairs.days[pairs.starts[e]] - model.first
+                    _to_vector(before.q[was], before.b[was], d, passes, n_days, vector)
+            else:
+                _move_vector(before.vectors[old_slots[was]], moved, reach, n_days, vector)
+
+
+@njit(cache=True)
+def _to_numbers(vector: Any, d: Any, passes: Any, n_days: Any, out: Any, e: Any) -> None:
+    """Read (q, b) off a vector; d counts in the days of the vector."""
+    reach = passes.size - 1
+    out.q[e] = min(max(vector[reach + d] - vector[reach + n_days + d], 0.0), 1.0)
+    age = np.argmax(passes)
+    if passes[age] > 0.0:
+        out.b[e] = vector[reach + d - age] / passes[age]
+
+
+@njit(cache=True)
+def _to_vector(q: Any, b: Any, d: Any, passes: Any, n_days: Any, vector: Any) -> None:
+    """Write out what (q, b) of a contact on day d mean."""
+    reach = passes.size - 1
+    for age in range(1, reach + 1):
+        k = reach + d - age
+        vector[k] = passes[age] * b
+        if k >= reach:
+            vector[k + n_days] = passes[age] * b
+    for t in range(d, n_days):
+        vector[reach + n_days + t] = -q
+        if t > d:
+            vector[reach + t] = -q
+    vector[reach + 2 * n_days] = -q
+
+
+@njit(cache=True)
+def _move_vector(vector: Any, moved: Any, reach: Any, n_days: Any, out: Any) -> None:
+    """Copy a vector for a window that begins `moved` days later."""
+    never = vector[reach + 2 * n_days]
+    for k in range(reach + n_days):
+        out[k] = vector[k + moved] if k + moved < reach + n_days else never
+    for t in range(n_days):
+        after = t + moved
+        out[reach + n_days + t] = vector[reach + n_days + after] if after < n_days else never
+    out[reach + 2 * n_days] = never
