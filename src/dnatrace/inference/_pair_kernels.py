@@ -187,11 +187,12 @@ def transpose(offsets: Any, senders: Any) -> Any:
 def add_day(pairs: Pairs, offsets: Any, senders: Any, *, day: int, first: int) -> tuple[Pairs, Any]:
     """Return the pairs with the contacts of `day`, without days before `first`, and the origins.
 
-    Contacts are compressed rows by receiver, then sender. The origin of an entry is the entry it
+    Contacts are compressed rows by receiver. The origin of an entry is the entry it
     had before, `NONE` if it is new: int32 [entries].
     Cost: O(people + entries + contacts).
     """
-    heard, told = (offsets, senders), transpose(offsets, senders)
+    told = transpose(offsets, senders)
+    heard = transpose(*told)  # as given, but ordered by sender within each receiver
     nothing = np.empty(0, dtype=np.int32)
     nowhere = (nothing, nothing, np.empty(0, dtype=np.int64), nothing)
     sizes = np.cumsum(_sizes(pairs, heard, told, day, first, nowhere), axis=0)

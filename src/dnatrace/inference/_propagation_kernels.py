@@ -24,6 +24,7 @@ from dnatrace.inference._pair_kernels import NONE
 _SMALLEST_FACTOR = 1e-12  # a factor on evidence; keeps divisions finite
 _LEAST_EVIDENCE = 1e-13  # of b: below, the factors are 1 to rounding
 _RESCALE_EVERY = 16  # entries
+_SUM = {"reassoc", "contract"}  # sums in the order that vector units like, the same on any thread
 
 
 class Inbox(NamedTuple):
@@ -45,7 +46,8 @@ class Model(NamedTuple):
     """What everybody's factor needs.
 
     Attributes:
-        transmissions: float64 [age groups, reach + 1].
+        transmissions: by age of the infection, from reach days down to one, float64 [age groups,
+            reach]: as days of infection before a contact stand side by side.
         groups: of everybody, uint8 [people].
         prior: what is carried over, float64 [people, old + 2].
         likelihood: of own tests, float64 [people, places].
@@ -64,8 +66,20 @@ class Model(NamedTuple):
 
 
 @njit(cache=True)
+def _write(out: Any, e: Any, q: Any, b: Any) -> None:
+    out.q[e] = q
+    out.b[e] = b
+
+
+@njit(cache=True)
 def _factor(deviation: Any) -> Any:
     return max(1.0 + deviation, _SMALLEST_FACTOR)
+
+
+@njit(cache=True)
+def _multiply(factors: Any, deviations: Any) -> None:
+    for k in range(factors.size):
+        factors[k] *= 1.0 + deviations[k]
 
 
 @njit(cache=True)
@@ -87,7 +101,7 @@ def gather(pairs: Any, inbox: Any, model: Any, i: Any, old: Any, work: Any) -> N
     Cost: O(reach) per pair that met once, O(reach + days) per other pair.
     """
     weights, before, through, ends, stay, both = work
-    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1]
     weights[:] = 1.0
     before[:] = 1.0
     through[:] = 1.0
@@ -103,16 +117,14 @@ def gather(pairs: Any, inbox: Any, model: Any, i: Any, old: Any, work: Any) -> N
             stay[d] *= 1.0 - np.float64(inbox.q[e])
             if abs(b) > _LEAST_EVIDENCE:
                 passes = model.transmissions[model.groups[pairs.others[e]]]
-                x = old + d
-                for age in range(1, reach + 1):
-                    both[x - age] *= 1.0 + passes[age] * b
+                recent = both[old + d - reach : old + d]
+                for k in range(reach):
+                    recent[k] *= 1.0 + passes[k] * b
         else:
             vector = inbox.vectors[slot]
-            for k in range(reach):
-                both[old - reach + k] *= 1.0 + vector[k]
-            for t in range(n_days):
-                before[t] *= 1.0 + vector[reach + t]
-                through[t] *= 1.0 + vector[reach + n_days + t]
+            _multiply(both[old - reach : old], vector[:reach])
+            _multiply(before, vector[reach : reach + n_days])
+            _multiply(through, vector[reach + n_days : reach + 2 * n_days])
             ends[0] *= 1.0 + vector[reach + 2 * n_days]
         n += 1
         if n % _RESCALE_EVERY == 0:
@@ -150,24 +162,23 @@ def _finish(model: Any, i: Any, old: Any, work: Any) -> None:
 
 @njit(cache=True)
 def _send_once(
-    d: Any, passes: Any, q: Any, b: Any, old: Any, work: Any, sums: Any
+    d: Any, passes: Any, q: Any, b: Any, old: Any, work: Any, infected: Any, sums: Any
 ) -> Any:
     """Return (q, b) for somebody met once, on day d, leaving out what came from them.
 
-    `passes` are transmissions to them, (q, b) came from them; `sums` has the running sums of the
-    weights of infection, the last one over all days of the window.
+    `passes` are transmissions to them, (q, b) came from them; infected [old + days] are the
+    weights of infection and `sums` their running sums.
     """
-    weights, before, through, ends, _, _ = work
-    reach = passes.size - 1
+    _, before, through, ends, _, _ = work
+    reach = passes.size
     x = old + d
     early = sums[x - reach]  # of all infections longer ago than reach
     infects = 0.0
-    for age in range(1, reach + 1):
-        y = x - age
-        weight = weights[y] if y < old else max(before[y - old] - through[y - old], 0.0)
-        weight /= max(1.0 + passes[age] * b, _SMALLEST_FACTOR)
+    recent = infected[x - reach : x]
+    for k in range(reach):
+        weight = recent[k] / max(1.0 + passes[k] * b, _SMALLEST_FACTOR)
         early += weight
-        infects += weight * passes[age]
+        infects += weight * passes[k]
     survives = _factor(-q)
     late = (sums[sums.size - 1] - sums[x + 1] + ends[0]) / survives
     through_d = through[d] / survives
@@ -178,20 +189,36 @@ def _send_once(
 
 
 @njit(cache=True)
+def _divide(values: Any, deviations: Any, out: Any) -> None:
+    for k in range(values.size):
+        out[k] = values[k] / max(1.0 + np.float64(deviations[k]), _SMALLEST_FACTOR)
+
+
+@njit(cache=True)
 def _cavity(vector: Any, reach: Any, old: Any, work: Any, left: Any) -> Any:
     """Fill left (weights [old + days], before, through) without one neighbour; return never."""
     weights, before, through, ends, _, _ = work
     rest, first, after = left
     n_days = before.size
-    for x in range(old - reach):
-        rest[x] = weights[x]
-    for k in range(reach):
-        rest[old - reach + k] = weights[old - reach + k] / _factor(vector[k])
+    rest[: old - reach] = weights[: old - reach]
+    _divide(weights[old - reach :], vector[:reach], rest[old - reach : old])
+    _divide(before, vector[reach : reach + n_days], first)
+    _divide(through, vector[reach + n_days : reach + 2 * n_days], after)
+    window = rest[old:]
     for t in range(n_days):
-        first[t] = before[t] / _factor(vector[reach + t])
-        after[t] = through[t] / _factor(vector[reach + n_days + t])
-        rest[old + t] = max(first[t] - after[t], 0.0)
+        window[t] = max(first[t] - after[t], 0.0)
     return ends[0] / _factor(vector[reach + 2 * n_days])
+
+
+@njit(cache=True, fastmath=_SUM)
+def _pass_on(alive: Any, passes: Any, weights: Any) -> Any:
+    """Let one contact infect with the chance `passes`; return the weight of those infected."""
+    lost = 0.0
+    for k in range(passes.size):
+        caught = alive[k] * passes[k]
+        alive[k] -= caught
+        lost += weights[k] * caught
+    return lost
 
 
 @njit(cache=True)
@@ -203,7 +230,7 @@ def _infected_by_sender(
     For each place x of the sender's infection `alive` is the chance that no contact so far infected
     the receiver. `vector` holds sums that are divided by the total later.
     """
-    reach = passes.size - 1
+    reach = passes.size
     n_days = rest.size - old
     alive[:] = 1.0
     lost = 0.0
@@ -215,11 +242,7 @@ def _infected_by_sender(
             if t < d:
                 vector[reach + n_days + t] = -lost
             t += 1
-        for age in range(1, reach + 1):
-            x = old + d - age
-            escaped = alive[x] * passes[age]
-            alive[x] -= escaped
-            lost += rest[x] * escaped
+        lost += _pass_on(alive[old + d - reach : old + d], passes, rest[old + d - reach : old + d])
         vector[reach + n_days + d] = -lost
     while t < n_days:
         vector[reach + t] = -lost
@@ -238,28 +261,30 @@ def _infected_by_receiver(
     is the chance that they infected the sender so far.
     """
     _, before, through = left
-    n_days, reach = before.size, passes.size - 1
+    n_days, reach = before.size, passes.size
     caught[:] = 0.0
     shift[:] = 0.0
-    c, t = 0, 0
+    c = 0
+    start = old + days[0] - first - reach if days.size else 0
     while c < days.size:
         d = days[c] - first
-        rise = -before[d]
-        for y in range(old - reach, old + d):
-            shift[y] += rise * caught[y]
+        _add(shift[start : old + d], -before[d], caught[start : old + d])
         while c < days.size and days[c] - first == d:
-            for age in range(1, reach + 1):
-                y = old + d - age
-                caught[y] += (1.0 - caught[y]) * passes[age]
+            recent = caught[old + d - reach : old + d]
+            for k in range(reach):
+                recent[k] += (1.0 - recent[k]) * passes[k]
             c += 1
         end = days[c] - first if c < days.size else n_days
-        rise = through[d]
+        rise = through[d] - (never if c == days.size else 0.0)
         for t in range(d + 1, end):
             rise += through[t] - before[t]
-        if c == days.size:
-            rise -= never
-        for y in range(old - reach, old + d):
-            shift[y] += rise * caught[y]
+        _add(shift[start : old + d], rise, caught[start : old + d])
+
+
+@njit(cache=True)
+def _add(totals: Any, factor: Any, values: Any) -> None:
+    for k in range(totals.size):
+        totals[k] += factor * values[k]
 
 
 @njit(cache=True)
@@ -273,7 +298,7 @@ def _send_often(
     message that came from them. Cost: O(reach) per contact and O(reach + days).
     """
     alive, shift, sums = space
-    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1]
     never = _cavity(arrived, reach, old, work, left)
     rest = left[0]
     total = never + work[3][1] + rest.sum()
@@ -284,12 +309,12 @@ def _send_often(
     if not total > 0.0:
         out[:] = 0.0
         return
-    for k in range(reach):
-        out[k] = shift[old - reach + k] / total
-    for t in range(n_days):
-        out[reach + t] = (sums[reach + t] + shift[old + t]) / total
-        out[reach + n_days + t] = (sums[reach + n_days + t] + shift[old + t]) / total
-    out[reach + 2 * n_days] = sums[reach + 2 * n_days] / total
+    scale = 1.0 / total
+    sums[:reach] = 0.0
+    _add(sums[: reach + n_days], 1.0, shift[old - reach :])
+    _add(sums[reach + n_days : reach + 2 * n_days], 1.0, shift[old:])
+    for k in range(out.size):
+        out[k] = sums[k] * scale
 
 
 @njit(cache=True)
@@ -308,16 +333,15 @@ def _workspace(old: Any, n_days: Any, reach: Any) -> Any:
 
 
 @njit(cache=True)
-def _running_sums(old: Any, work: Any, sums: Any) -> None:
+def _running_sums(old: Any, work: Any, infected: Any, sums: Any) -> None:
+    """Fill infected [old + days] with the weights of infection and sums with their sums before."""
     weights, before, through, _, _, _ = work
-    total = 0.0
-    for x in range(old):
-        sums[x] = total
-        total += weights[x]
+    infected[:old] = weights
     for t in range(before.size):
-        sums[old + t] = total
-        total += max(before[t] - through[t], 0.0)
-    sums[old + before.size] = total
+        infected[old + t] = max(before[t] - through[t], 0.0)
+    sums[0] = 0.0
+    for x in range(infected.size):
+        sums[x + 1] = sums[x] + infected[x]
 
 
 _CHUNK = 64  # people that one thread takes at a time
@@ -332,30 +356,36 @@ def send_all(pairs: Any, inbox: Any, model: Any, old: Any, damping: Any, out: An
     Cost: O(reach) per contact, O(reach + days) per pair and person.
     """
     n_people = pairs.offsets.size - 1
-    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1]
     n_chunks = (n_people + _CHUNK - 1) // _CHUNK
     changes = np.zeros(n_chunks)
     for chunk in prange(n_chunks):
         work, left, space = _workspace(old, n_days, reach)
-        sums = np.empty(old + n_days + 1)
+        infected, sums = np.empty(old + n_days), np.empty(old + n_days + 1)
         message = np.empty(reach + 2 * n_days + 1)
         change = 0.0
         for i in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, n_people)):
             gather(pairs, inbox, model, i, old, work)
-            _running_sums(old, work, sums)
+            _running_sums(old, work, infected, sums)
             for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
                 r, other = pairs.reverse[e], pairs.others[e]
                 if pairs.slots[e] == NONE:
                     d = pairs.days[pairs.starts[e]] - model.first
                     passes = model.transmissions[model.groups[other]]
                     q, b = _send_once(
-                        d, passes, np.float64(inbox.q[e]), np.float64(inbox.b[e]), old, work, sums
+                        d,
+                        passes,
+                        np.float64(inbox.q[e]),
+                        np.float64(inbox.b[e]),
+                        old,
+                        work,
+                        infected,
+                        sums,
                     )
                     was = np.float64(inbox.q[r])
                     q += damping * (was - q)
                     change = max(change, abs(q - was))
-                    out.q[r] = q
-                    out.b[r] = b + damping * (np.float64(inbox.b[r]) - b)
+                    _write(out, r, q, b + damping * (np.float64(inbox.b[r]) - b))
                 else:
                     heard = pairs.days[pairs.starts[e] : pairs.starts[e + 1]]
                     told = pairs.days[pairs.starts[r] : pairs.starts[r + 1]]
@@ -379,7 +409,7 @@ def conclude(pairs: Any, inbox: Any, model: Any, old: Any, out: Any, stays: Any)
     Cost: as one `send_all` without its messages.
     """
     n_people = pairs.offsets.size - 1
-    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1]
     for chunk in prange((n_people + _CHUNK - 1) // _CHUNK):
         work, _, _ = _workspace(old, n_days, reach)
         weights, before, through, ends, _, _ = work
@@ -401,7 +431,7 @@ def conclude(pairs: Any, inbox: Any, model: Any, old: Any, out: Any, stays: Any)
 @njit(cache=True)
 def _stay_of_first_day(pairs: Any, inbox: Any, model: Any, i: Any) -> Any:
     """Return P(no contact of the first day infects i)."""
-    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1]
     stay = 1.0
     for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
         start = pairs.starts[e]
@@ -424,18 +454,17 @@ def carry_messages(
     `moved` says by how many days the window moved; vectors move with it. A pair that met once and
     meets again gets the vector that its two numbers stand for, and the other way round.
     """
-    n_days, reach = model.n_days, model.transmissions.shape[1] - 1
+    n_days, reach = model.n_days, model.transmissions.shape[1]
     for i in prange(pairs.offsets.size - 1):
         for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
             was, slot = origins[e], pairs.slots[e]
             passes = model.transmissions[model.groups[pairs.others[e]]]
             if slot == NONE:
-                out.q[e] = 0.0
-                out.b[e] = 0.0
+                _write(out, e, 0.0, 0.0)
                 if was != NONE:
                     d = pairs.days[pairs.starts[e]] - model.first
                     if old_slots[was] == NONE:
-                        out.q[e], out.b[e] = before.q[was], before.b[was]
+                        _write(out, e, before.q[was], before.b[was])
                     else:
                         _to_numbers(before.vectors[old_slots[was]], d + moved, passes, n_days, out, e)
                 continue
@@ -454,22 +483,21 @@ def carry_messages(
 @njit(cache=True)
 def _to_numbers(vector: Any, d: Any, passes: Any, n_days: Any, out: Any, e: Any) -> None:
     """Read (q, b) off a vector; d counts in the days of the vector."""
-    reach = passes.size - 1
+    reach = passes.size
     out.q[e] = min(max(vector[reach + d] - vector[reach + n_days + d], 0.0), 1.0)
-    age = np.argmax(passes)
-    if passes[age] > 0.0:
-        out.b[e] = vector[reach + d - age] / passes[age]
+    k = np.argmax(passes)
+    if passes[k] > 0.0:
+        out.b[e] = vector[d + k] / passes[k]
 
 
 @njit(cache=True)
 def _to_vector(q: Any, b: Any, d: Any, passes: Any, n_days: Any, vector: Any) -> None:
     """Write out what (q, b) of a contact on day d mean."""
-    reach = passes.size - 1
-    for age in range(1, reach + 1):
-        k = reach + d - age
-        vector[k] = passes[age] * b
-        if k >= reach:
-            vector[k + n_days] = passes[age] * b
+    reach = passes.size
+    for k in range(reach):
+        vector[d + k] = passes[k] * b
+        if d + k >= reach:
+            vector[d + k + n_days] = passes[k] * b
     for t in range(d, n_days):
         vector[reach + n_days + t] = -q
         if t > d:

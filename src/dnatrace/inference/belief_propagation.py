@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from dnatrace.inference import _pair_kernels, _propagation_kernels
 from dnatrace.inference._pair_kernels import Pairs
 from dnatrace.inference._propagation_kernels import Inbox, Model
-from dnatrace.inference.course import OLD_DAYS, REACH, CourseParameters, tables
+from dnatrace.inference.course import OLD_DAYS, REACH, CourseParameters, Tables, tables
 from dnatrace.inference.infection_times import (
     AgeGroups,
     Carried,
     Floats,
+    first_prior,
     own_likelihoods,
 )
 from dnatrace.records import ContactWindow
@@ -91,16 +92,7 @@ class BeliefPropagation:
         pairs, origins = _pair_kernels.add_day(
             state.pairs, newest.offsets, newest.senders, day=day, first=first
         )
-        groups = np.zeros(window.n_people, np.uint8) if age_groups is None else age_groups
-        model = Model(
-            transmissions=read.transmissions,
-            groups=groups,
-            prior=carried.prior,
-            likelihood=own_likelihoods(carried.outcomes, read),
-            p0=read.p0,
-            first=first,
-            n_days=self.n_days,
-        )
+        model = model_of(read, age_groups, carried.prior, carried.outcomes, first=first)
         inbox = silence(pairs, self.n_days)
         _propagation_kernels.carry_messages(
             pairs, origins, state.inbox, state.pairs.slots, model, 1, inbox
@@ -121,6 +113,61 @@ class BeliefPropagation:
             if change < self.tolerance:
                 break
         return inbox
+
+
+def propagate_window(
+    window: ContactWindow,
+    outcomes: NDArray[np.int8],
+    *,
+    parameters: CourseParameters,
+    test_errors: TestErrors,
+    age_groups: AgeGroups | None = None,
+    rounds: int = 100,
+    damping: float = 0.0,
+    tolerance: float = 1e-9,
+) -> Floats:
+    """Return posteriors [people, places] over a whole window, from silence.
+
+    On the day before the window everybody was infected with probability p0, as in Factorised
+    Neighbours, and nobody before that.
+    """
+    n_days = len(window)
+    read = tables(parameters, test_errors, most_age=OLD_DAYS + n_days)
+    pairs = _pair_kernels.no_pairs(window.n_people)
+    for t, day in enumerate(window):
+        pairs, _ = _pair_kernels.add_day(pairs, day.offsets, day.senders, day=t, first=0)
+    model = model_of(read, age_groups, first_prior(window.n_people, read.p0), outcomes, first=0)
+    engine = BeliefPropagation(
+        parameters=parameters,
+        test_errors=test_errors,
+        n_days=n_days,
+        rounds=rounds,
+        damping=damping,
+        tolerance=tolerance,
+    )
+    inbox = engine.settle(pairs, silence(pairs, n_days), model)
+    return conclude(pairs, inbox, model)[0]
+
+
+def model_of(
+    read: Tables,
+    age_groups: AgeGroups | None,
+    prior: Floats,
+    outcomes: NDArray[np.int8],
+    *,
+    first: int,
+) -> Model:
+    """Return what everybody's factor needs."""
+    groups = np.zeros(len(prior), dtype=np.uint8) if age_groups is None else age_groups
+    return Model(
+        transmissions=np.ascontiguousarray(read.transmissions[:, :0:-1]),
+        groups=groups,
+        prior=prior,
+        likelihood=own_likelihoods(outcomes, read),
+        p0=read.p0,
+        first=first,
+        n_days=len(outcomes),
+    )
 
 
 def silence(pairs: Pairs, n_days: int) -> Inbox:

@@ -59,6 +59,14 @@ class Carried:
         return replace(self, prior=prior, outcomes=full_window(outcomes, len(self.outcomes)))
 
 
+def first_prior(n_people: int, p0: float) -> Floats:
+    """Return what is known before a window stands alone: P(infected the day before) = p0."""
+    prior = np.zeros((n_people, OLD_DAYS + 2))
+    prior[:, OLD_DAYS - 1] = p0
+    prior[:, OLD_DAYS] = 1.0 - p0
+    return prior
+
+
 def full_window(outcomes: NDArray[np.int8], n_days: int) -> NDArray[np.int8]:
     """Return outcomes [n_days, people], with days without tests before the first ones."""
     missing = n_days - len(outcomes)
