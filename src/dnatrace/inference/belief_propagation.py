@@ -47,6 +47,13 @@ class Propagated:
     day: int
 
 
+def nothing_sent(n_people: int, n_days: int) -> Propagated:
+    """Return what is known before the first day of windows of so many days."""
+    pairs = _pair_kernels.no_pairs(n_people)
+    carried = Carried.nothing(n_people, n_days)
+    return Propagated(carried=carried, pairs=pairs, inbox=silence(pairs, n_days), day=0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeliefPropagation:
     """Rounds of cavity messages.
@@ -66,12 +73,6 @@ class BeliefPropagation:
     rounds: int = 4
     damping: float = 0.0
     tolerance: float = 1e-4
-
-    def start(self, n_people: int) -> Propagated:
-        """Return what is known before the first day."""
-        pairs = _pair_kernels.no_pairs(n_people)
-        carried = Carried.nothing(n_people, self.n_days)
-        return Propagated(carried=carried, pairs=pairs, inbox=silence(pairs, self.n_days), day=0)
 
     def step(
         self,

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import stats
 
-from dnatrace.errors import InputError
 from dnatrace.seir import LIKELIHOOD_FLOOR, TestErrors
 from dnatrace.settings import Settings, Share, setting
 
@@ -22,6 +21,9 @@ DaysLong = Annotated[float, Field(gt=0.0, le=100.0)]
 Relative = Annotated[float, Field(ge=0.0, le=100.0)]
 
 N_AGE_GROUPS = 9  # decades, as everywhere
+ByAge = Annotated[
+    tuple[Relative, ...], Field(min_length=N_AGE_GROUPS, max_length=N_AGE_GROUPS)
+]
 REACH = 14  # days since infection after which nobody is infected by it: 99.4 % lie before
 OLD_DAYS = 28  # days before the window that infections are told apart
 MOST_TRANSMISSION = 1.0 - 1e-6  # of one contact: a certain one would make evidence impossible
@@ -60,19 +62,11 @@ class CourseParameters(Settings):
     recovery_sd: DaysLong = setting(
         5.5, "days from infection to recovery, standard deviation", source=_OPENABM
     )
-    susceptibility: tuple[Relative, ...] = setting(
+    susceptibility: ByAge = setting(
         EQUAL_AGES,
         "factor on the hazard of a contact by age group of who receives it, nine numbers",
         called="susceptibility_by_age",
     )
-
-    def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
-        if len(self.susceptibility) != N_AGE_GROUPS:
-            raise InputError(
-                f"susceptibility_by_age: expected {N_AGE_GROUPS} numbers, not "
-                f"{len(self.susceptibility)}"
-            )
 
     @property
     def infectiousness(self) -> Floats:

@@ -104,10 +104,6 @@ class OneRound:
     test_errors: TestErrors
     n_days: int = 14
 
-    def start(self, n_people: int) -> Carried:
-        """Return what is known before the first day."""
-        return Carried.nothing(n_people, self.n_days)
-
     def step(
         self,
         carried: Carried,
