@@ -1,7 +1,6 @@
 """Belief propagation over days of infection, against the enumeration of all joint days."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

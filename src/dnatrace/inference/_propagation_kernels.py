@@ -34,7 +34,8 @@ class Inbox(NamedTuple):
         q: float32 [entries], of pairs that met once.
         b: float32 [entries], of the same.
         vectors: float32 [slots, reach + 2·days + 1]: deviations of infections before the window
-            (reach), of `before` and of `through` on its days, and of never.
+            (reach), of `before` on its days, by how much `through` is below it, and of never. The
+            difference has a place of its own, because it may be small beside both.
     """
 
     q: Any
@@ -108,8 +109,8 @@ def gather(pairs: Any, inbox: Any, model: Any, i: Any, old: Any, work: Any) -> N
     ends[:] = 1.0
     stay[:] = 1.0
     both[:] = 1.0
-    n = 0
-    for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
+    first = pairs.offsets[i]
+    for e in range(first, pairs.offsets[i + 1]):
         slot = pairs.slots[e]
         if slot == NONE:
             d = pairs.days[pairs.starts[e]] - model.first
@@ -124,10 +125,11 @@ def gather(pairs: Any, inbox: Any, model: Any, i: Any, old: Any, work: Any) -> N
             vector = inbox.vectors[slot]
             _multiply(both[old - reach : old], vector[:reach])
             _multiply(before, vector[reach : reach + n_days])
-            _multiply(through, vector[reach + n_days : reach + 2 * n_days])
+            drops = vector[reach + n_days : reach + 2 * n_days]
+            for t in range(n_days):
+                through[t] *= 1.0 + np.float64(vector[reach + t]) - drops[t]
             ends[0] *= 1.0 + vector[reach + 2 * n_days]
-        n += 1
-        if n % _RESCALE_EVERY == 0:
+        if (e - first) % _RESCALE_EVERY == _RESCALE_EVERY - 1:
             _fold(old, weights, before, through, both)
             _rescale(weights, before, through, ends)
     _fold(old, weights, before, through, both)
@@ -203,9 +205,9 @@ def _cavity(vector: Any, reach: Any, old: Any, work: Any, left: Any) -> Any:
     rest[: old - reach] = weights[: old - reach]
     _divide(weights[old - reach :], vector[:reach], rest[old - reach : old])
     _divide(before, vector[reach : reach + n_days], first)
-    _divide(through, vector[reach + n_days : reach + 2 * n_days], after)
-    window = rest[old:]
+    window, drops = rest[old:], vector[reach + n_days : reach + 2 * n_days]
     for t in range(n_days):
+        after[t] = through[t] / _factor(np.float64(vector[reach + t]) - drops[t])
         window[t] = max(first[t] - after[t], 0.0)
     return ends[0] / _factor(vector[reach + 2 * n_days])
 
@@ -225,7 +227,7 @@ def _pass_on(alive: Any, passes: Any, weights: Any) -> Any:
 def _infected_by_sender(
     days: Any, first: Any, passes: Any, old: Any, rest: Any, alive: Any, vector: Any
 ) -> None:
-    """Subtract from `before`, `through` and never what the sender's infection would have caused.
+    """Subtract from `before` and never what the sender's infection would have caused; fill drops.
 
     For each place x of the sender's infection `alive` is the chance that no contact so far infected
     the receiver. `vector` holds sums that are divided by the total later.
@@ -233,20 +235,20 @@ def _infected_by_sender(
     reach = passes.size
     n_days = rest.size - old
     alive[:] = 1.0
+    vector[:] = 0.0
     lost = 0.0
     t = 0
     for c in range(days.size):
         d = days[c] - first
         while t <= d:  # days up to this contact begin with what was lost before
             vector[reach + t] = -lost
-            if t < d:
-                vector[reach + n_days + t] = -lost
             t += 1
-        lost += _pass_on(alive[old + d - reach : old + d], passes, rest[old + d - reach : old + d])
-        vector[reach + n_days + d] = -lost
+        recent = rest[old + d - reach : old + d]
+        lost_now = _pass_on(alive[old + d - reach : old + d], passes, recent)
+        vector[reach + n_days + d] += lost_now
+        lost += lost_now
     while t < n_days:
         vector[reach + t] = -lost
-        vector[reach + n_days + t] = -lost
         t += 1
     vector[reach + 2 * n_days] = -lost
 
@@ -289,8 +291,17 @@ def _add(totals: Any, factor: Any, values: Any) -> None:
 
 @njit(cache=True)
 def _send_often(
-    heard: Any, told: Any, model: Any, i: Any, other: Any, old: Any, work: Any, left: Any,
-    space: Any, arrived: Any, out: Any,
+    heard: Any,
+    told: Any,
+    model: Any,
+    i: Any,
+    other: Any,
+    old: Any,
+    work: Any,
+    left: Any,
+    space: Any,
+    arrived: Any,
+    out: Any,
 ) -> None:
     """Fill out [reach + 2·days + 1] with the message of i to somebody met more than once.
 
@@ -310,9 +321,7 @@ def _send_often(
         out[:] = 0.0
         return
     scale = 1.0 / total
-    sums[:reach] = 0.0
     _add(sums[: reach + n_days], 1.0, shift[old - reach :])
-    _add(sums[reach + n_days : reach + 2 * n_days], 1.0, shift[old:])
     for k in range(out.size):
         out[k] = sums[k] * scale
 
@@ -404,7 +413,7 @@ def send_all(pairs: Any, inbox: Any, model: Any, old: Any, damping: Any, out: An
 
 @njit(cache=True, parallel=True)
 def conclude(pairs: Any, inbox: Any, model: Any, old: Any, out: Any, stays: Any) -> None:
-    """Fill out [people, places] with posteriors, stays [people] with P(no contact of day 0 infects).
+    """Fill out [people, places] with posteriors and stays [people] with what `Carried` needs.
 
     Cost: as one `send_all` without its messages.
     """
@@ -441,7 +450,8 @@ def _stay_of_first_day(pairs: Any, inbox: Any, model: Any, i: Any) -> Any:
             stay *= 1.0 - np.float64(inbox.q[e])
         else:
             vector = inbox.vectors[pairs.slots[e]]
-            stay *= _factor(vector[reach + n_days]) / _factor(vector[reach])
+            before = _factor(vector[reach])
+            stay *= max(before - vector[reach + n_days], 0.0) / before
     return min(stay, 1.0)
 
 
@@ -466,7 +476,9 @@ def carry_messages(
                     if old_slots[was] == NONE:
                         _write(out, e, before.q[was], before.b[was])
                     else:
-                        _to_numbers(before.vectors[old_slots[was]], d + moved, passes, n_days, out, e)
+                        _to_numbers(
+                            before.vectors[old_slots[was]], d + moved, passes, n_days, out, e
+                        )
                 continue
             vector = out.vectors[slot]
             vector[:] = 0.0
@@ -484,7 +496,7 @@ def carry_messages(
 def _to_numbers(vector: Any, d: Any, passes: Any, n_days: Any, out: Any, e: Any) -> None:
     """Read (q, b) off a vector; d counts in the days of the vector."""
     reach = passes.size
-    out.q[e] = min(max(vector[reach + d] - vector[reach + n_days + d], 0.0), 1.0)
+    out.q[e] = min(max(vector[reach + n_days + d], 0.0), 1.0)
     k = np.argmax(passes)
     if passes[k] > 0.0:
         out.b[e] = vector[d + k] / passes[k]
@@ -496,12 +508,9 @@ def _to_vector(q: Any, b: Any, d: Any, passes: Any, n_days: Any, vector: Any) ->
     reach = passes.size
     for k in range(reach):
         vector[d + k] = passes[k] * b
-        if d + k >= reach:
-            vector[d + k + n_days] = passes[k] * b
-    for t in range(d, n_days):
-        vector[reach + n_days + t] = -q
-        if t > d:
-            vector[reach + t] = -q
+    vector[reach + n_days + d] = q
+    for t in range(d + 1, n_days):
+        vector[reach + t] = -q
     vector[reach + 2 * n_days] = -q
 
 
@@ -513,5 +522,5 @@ def _move_vector(vector: Any, moved: Any, reach: Any, n_days: Any, out: Any) -> 
         out[k] = vector[k + moved] if k + moved < reach + n_days else never
     for t in range(n_days):
         after = t + moved
-        out[reach + n_days + t] = vector[reach + n_days + after] if after < n_days else never
+        out[reach + n_days + t] = vector[reach + n_days + after] if after < n_days else 0.0
     out[reach + 2 * n_days] = never

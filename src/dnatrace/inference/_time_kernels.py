@@ -130,9 +130,7 @@ def posteriors(
     n_days, n_people = exposures.shape
     for i in prange(n_people):
         stays = np.exp(-factors[i] * exposures[:, i])
-        total = time_weights(
-            prior[i], likelihood[i], old, p0, stays, np.ones(old + n_days), out[i]
-        )
+        total = time_weights(prior[i], likelihood[i], old, p0, stays, np.ones(old + n_days), out[i])
         out[i] /= total
 
 

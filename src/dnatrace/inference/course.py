@@ -21,9 +21,7 @@ DaysLong = Annotated[float, Field(gt=0.0, le=100.0)]
 Relative = Annotated[float, Field(ge=0.0, le=100.0)]
 
 N_AGE_GROUPS = 9  # decades, as everywhere
-ByAge = Annotated[
-    tuple[Relative, ...], Field(min_length=N_AGE_GROUPS, max_length=N_AGE_GROUPS)
-]
+ByAge = Annotated[tuple[Relative, ...], Field(min_length=N_AGE_GROUPS, max_length=N_AGE_GROUPS)]
 REACH = 14  # days since infection after which nobody is infected by it: 99.4 % lie before
 OLD_DAYS = 28  # days before the window that infections are told apart
 MOST_TRANSMISSION = 1.0 - 1e-6  # of one contact: a certain one would make evidence impossible

@@ -17,7 +17,7 @@ from dnatrace.inference import _time_kernels
 from dnatrace.inference.course import OLD_DAYS, CourseParameters, Tables, tables
 from dnatrace.inference.exposures import add_up_day
 from dnatrace.records import NOT_TESTED, ContactWindow
-from dnatrace.seir import TestErrors
+from dnatrace.seir import N_STATES, State, TestErrors
 
 Floats = NDArray[np.float64]
 AgeGroups = NDArray[np.uint8]
@@ -53,9 +53,7 @@ class Carried:
         prior = np.empty_like(self.prior)
         lik, found = read.likelihoods, read.found
         leaves, stays = self.outcomes[0], self.stays
-        _time_kernels.carry_over(
-            self.prior, leaves, stays, OLD_DAYS, read.p0, found, lik, prior
-        )
+        _time_kernels.carry_over(self.prior, leaves, stays, OLD_DAYS, read.p0, found, lik, prior)
         return replace(self, prior=prior, outcomes=full_window(outcomes, len(self.outcomes)))
 
 
@@ -117,7 +115,12 @@ class OneRound:
         Neighbours.
         """
         read = tables(self.parameters, self.test_errors, most_age=OLD_DAYS + self.n_days)
-        known = carried.moved(outcomes, read)
+        return self.hear(carried.moved(outcomes, read), window, age_groups, read)
+
+    def hear(
+        self, known: Carried, window: ContactWindow, age_groups: AgeGroups | None, read: Tables
+    ) -> tuple[Floats, Carried]:
+        """Return posteriors given what is known from before the window."""
         likelihood = own_likelihoods(known.outcomes, read)
         exposures = self._exposures(known, window, likelihood, read)
         susceptible = susceptibilities(self.parameters, age_groups, window.n_people)
@@ -149,3 +152,46 @@ def susceptibilities(
     if age_groups is None:
         return np.ones(n_people)
     return np.array(parameters.susceptibility)[age_groups]
+
+
+def one_round_window(
+    window: ContactWindow,
+    outcomes: NDArray[np.int8],
+    *,
+    parameters: CourseParameters,
+    test_errors: TestErrors,
+    age_groups: AgeGroups | None = None,
+) -> Floats:
+    """Return posteriors [people, places] over a window that stands alone.
+
+    On the day before it everybody was infected with probability p0, and nobody before that.
+    """
+    read = tables(parameters, test_errors, most_age=OLD_DAYS + len(window))
+    known = Carried(
+        prior=first_prior(window.n_people, read.p0),
+        stays=np.ones(window.n_people),
+        outcomes=outcomes,
+    )
+    engine = OneRound(parameters=parameters, test_errors=test_errors, n_days=len(window))
+    return engine.hear(known, window, age_groups, read)[0]
+
+
+def states_by_day(
+    posterior: Floats, parameters: CourseParameters, *, n_days: int
+) -> NDArray[np.float32]:
+    """Return P(S, E, I, R) at the end of every day: float32 [people, days, 4].
+
+    E lasts from infection to symptoms and I from then to recovery, by the course.
+    """
+    latest = OLD_DAYS + n_days
+    early = parameters.before_onset(latest)
+    over = np.minimum(1.0 - parameters.still_found(latest), 1.0 - early)
+    beliefs = np.empty((len(posterior), n_days, N_STATES))
+    for t in range(n_days):
+        infected = posterior[:, : OLD_DAYS + t + 1]
+        ages = np.arange(OLD_DAYS + t, -1, -1)
+        beliefs[:, t, State.E] = infected @ early[ages]
+        beliefs[:, t, State.R] = infected @ over[ages] + posterior[:, -1]
+        beliefs[:, t, State.I] = infected @ (1.0 - early - over)[ages]
+        beliefs[:, t, State.S] = posterior[:, OLD_DAYS + t + 1 : -1].sum(axis=1)
+    return np.clip(beliefs, 0.0, 1.0).astype(np.float32)

@@ -53,5 +53,3 @@ class HeardOnce(OpenMethod):
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
         return self.settings.score(posterior), state
-
-
