@@ -67,3 +67,31 @@ def posterior_of_days(contacts, outcomes, course, test_errors, groups, p0_first)
         for i in range(n_people):
             result[i, places[i]] += weight
     return result / result.sum(axis=1, keepdims=True)
+
+
+def heard_once(contacts, outcomes, course, test_errors, groups, p0_first):
+    """P(infected on the day before, on day 0, …, never) of own-test messages heard once."""
+    n_days, n_people = outcomes.shape
+    days = [-1, *range(n_days), None]
+    found = course.still_found(n_days + 1)
+
+    def weighed(person, stays):
+        free, weights = 1.0 - p0_first, [p0_first]
+        for day in range(n_days):
+            stay = (1.0 - course.p0) * stays[day]
+            weights.append(free * (1.0 - stay))
+            free *= stay
+        weights.append(free)
+        own = [tests_given_day(outcomes[:, person], day, found, test_errors) for day in days]
+        weights = np.array(weights) * own
+        return weights / weights.sum()
+
+    alone = [weighed(i, np.ones(n_days)) for i in range(n_people)]
+    hazards = np.zeros((n_people, n_days))
+    for sender, receiver, day in contacts:
+        for place, infected_on in enumerate(days[:-1]):
+            age = day - infected_on
+            if 0 < age < course.infectiousness.size:
+                factor = course.susceptibility[groups[receiver]]
+                hazards[receiver, day] += alone[sender][place] * course.infectiousness[age] * factor
+    return np.array([weighed(i, np.exp(-hazards[i])) for i in range(n_people)])

@@ -1,4 +1,4 @@
-r"""Which inference finds the infected? `python -m verification.inference --out FILE.md [--store DIR]`.
+"""Which inference finds the infected? `python -m verification.inference --out FILE.md`.
 
 The closed loop in the city, 10,000 people, 100 days, tests for 8, 4, 3 and 2 % of people per day,
 on seeds that nothing was chosen on, without privacy. Factorised Neighbours as in the paper, with
@@ -10,12 +10,11 @@ Student-t interval, median and 95th percentile, and the area under the ROC curve
 Then, on the first seeds and 4 % tests, what scores say against what is true: beliefs in tenths,
 and areas under the curve among those who were never and those who were once isolated.
 
-`--figure FILE.svg` draws the peak against tests per day. A store keeps finished runs.
+`--figure` draws the peak against tests per day beside the page. A store keeps finished runs.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from dnatrace.runs.metrics import area_under_roc
 from dnatrace.runs.run import build_loop
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE
+from dnatrace.sweeps.results import markdown_table, write_all
 from dnatrace.sweeps.study import PER_MILLE, Study
 from verification.closed_loop import PEAK, Call, parser, read_call
 
@@ -68,6 +68,8 @@ DRAWN = {
 }
 LOOKED_AT = ("fn, as in the paper", "fn, 2 rounds", "one-round", "bp")
 N_TENTHS = 10
+N_LOOKS = 3  # runs whose scores are compared with the truth
+LEGEND = "By age: susceptibility by age group. `bp`, `one-round`: infected within 7 days."
 Label = tuple[str, float]
 
 
@@ -120,38 +122,68 @@ def _claimed(config: RunConfig, loop: Any, log: Any) -> Any:
 
 
 def calibration(call: Call, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows of tenths and areas, at 4 % tests, summed over the first seeds."""
+    """Return rows of tenths and areas at 4 % tests, over the first seeds."""
     rows = []
     for name in names:
         config = call.configuration(**INFERENCES[name], **{"tests.capacity": 0.04})
-        seeds = call.seeds[: 2 if call.quick else 3]
-        looks = [look(config.model_copy(update={"seed": seed})) for seed in seeds]
-        people, said, true = sum(one["tenths"] for one in looks)
-        for tenth in range(N_TENTHS):
-            if people[tenth]:
-                rows.append(
-                    {
-                        "inference": name,
-                        "score": f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}",
-                        "person_days": int(people[tenth]),
-                        "mean_score": round(said[tenth] / people[tenth], 5),
-                        "share_true": round(true[tenth] / people[tenth], 5),
-                    }
-                )
-        areas = {k: [o["areas"][k] for o in looks if o["areas"][k] is not None] for k in (0, 1)}
-        rows.append(
-            {
-                "inference": name,
-                "score": "area under the curve",
-                "never_isolated": _rounded(_mean(areas[0])),
-                "once_isolated": _rounded(_mean(areas[1])),
-            }
-        )
+        looks = [look(config.model_copy(update={"seed": seed})) for seed in call.seeds[:N_LOOKS]]
+        rows += [{"inference": name} | row for row in _by_tenth(looks)]
+        rows.append({"inference": name} | _areas(looks))
     return rows
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+def _by_tenth(looks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    people, said, true = sum(one["tenths"] for one in looks)
+    return [
+        {
+            "what": f"scores from {tenth / 10:.1f} to {(tenth + 1) / 10:.1f}",
+            "person_days": int(people[tenth]),
+            "mean_score": float(said[tenth] / people[tenth]),
+            "share_true": float(true[tenth] / people[tenth]),
+        }
+        for tenth in range(N_TENTHS)
+        if people[tenth]
+    ]
+
+
+def _areas(looks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return areas under the curve of people never isolated and isolated once, mean over runs."""
+    found = {k: [o["areas"][k] for o in looks if o["areas"][k] is not None] for k in (False, True)}
+    return {
+        "what": "area under the curve",
+        "never_isolated": _mean(found[False]),
+        "once_isolated": _mean(found[True]),
+    }
+
+
+def tables(rows: Sequence[Mapping[str, Any]], looked_at: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the page: peaks by inference and tests, then scores against truth."""
+    capacities = list(dict.fromkeys(row["tests"] for row in rows))
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        width = "" if row["half_width"] is None else f" ± {row['half_width']:.1f}"
+        shown = f"{row['mean']:.1f}{width} (median {row['median']:.1f})"
+        cells.setdefault(row["inference"], []).append(shown)
+    head = ["inference", *(f"{c:.0%} tests" for c in capacities)]
+    lines = markdown_table(head, [[name, *texts] for name, texts in cells.items()])
+    lines += ["", "## Scores against truth, 4 % tests", ""]
+    lines += ["A score claims an infection within the days it ranks by, or E or I (`fn`).", ""]
+    tenths = [row for row in looked_at if "share_true" in row]
+    lines += markdown_table(
+        ["inference", "what", "person-days", "mean score", "share true"],
+        [
+            [r["inference"], r["what"], f"{r['person_days']:,}"]
+            + [f"{r[k]:.4f}" for k in ("mean_score", "share_true")]
+            for r in tenths
+        ],
+    )
+    areas = [row for row in looked_at if "never_isolated" in row]
+    lines += ["", "Area under the ROC curve, by whether people were ever isolated:", ""]
+    names = ("never_isolated", "once_isolated")
+    return lines + markdown_table(
+        ["inference", "never isolated", "isolated before"],
+        [[r["inference"], *("–" if r[k] is None else f"{r[k]:.3f}" for k in names)] for r in areas],
+    )
 
 
 def draw(study: Study[Label], capacities: Sequence[float]) -> Figure:
@@ -159,6 +191,8 @@ def draw(study: Study[Label], capacities: Sequence[float]) -> Figure:
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for name, colour in DRAWN.items():
+        if (name, capacities[0]) not in study.summaries:
+            continue
         peaks = [study.spread((name, c), PEAK, scale=PER_MILLE) for c in capacities]
         means = np.array([peak.mean for peak in peaks])
         above = np.array([peak.half_width for peak in peaks])
@@ -176,30 +210,30 @@ def draw(study: Study[Label], capacities: Sequence[float]) -> Figure:
     return figure
 
 
-def with_areas(rows: Sequence[dict[str, Any]], study: Study[Label]) -> list[Mapping[str, Any]]:
+def with_areas(rows: Sequence[dict[str, Any]], study: Study[Label]) -> list[dict[str, Any]]:
     """Return rows with the area under the curve of the day, mean over seeds."""
-    return [
-        row | {"auroc": round(study.spread(label, "auroc").mean, 4)}
-        for row, label in zip(rows, study.summaries, strict=True)
-    ]
+    areas = [study.spread(label, "auroc").mean for label in study.summaries]
+    return [row | {"auroc": float(area)} for row, area in zip(rows, areas, strict=True)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, seeds=20, first_seed=FIRST_SEED)
-    options.add_argument("--figure", type=Path, help="an SVG: peak against tests per day")
+    options.add_argument("--figure", action="store_true", help="an SVG beside the page")
     options.add_argument("--only", help="inferences, separated by semicolons")
     call = read_call(options, "verification.inference", arguments)
     names = call.options.only.split(";") if call.options.only else list(INFERENCES)
     study = call.study(configurations(call, names))
-    rows = with_areas(study.rows(("inference", "tests")), study)
-    if call.options.figure is not None:
+    if call.options.figure and call.options.out is not None:
         figure = draw(study, call.some(CAPACITIES, 2))
-        figures.save(figure, call.options.figure)
-    looked_at = calibration(call, [name for name in call.some(LOOKED_AT, 4) if name in names])
+        out = call.options.out
+        write_all(figures.rendered(figure, out.stem, ("svg",)), out.parent)
+    rows = with_areas(study.rows(("inference", "tests")), study)
+    looked_at = calibration(call, [name for name in LOOKED_AT if name in names])
     call.report(
         rows,
         title="Inference without privacy",
-        notes=["Peak of infected people in ‰."],
+        notes=["Peak of infected people in ‰, mean ± half width.", LEGEND],
+        tables=tables(rows, looked_at),
         calibration=looked_at,
     )
     return 0
