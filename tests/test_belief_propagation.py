@@ -151,7 +151,7 @@ def test_ann_ben_and_cem_of_the_documentation():
     untested = np.full((14, 3), -1, dtype=np.int8)
     model = model_of(read, None, prior, untested, first=0)
     engine = BeliefPropagation(parameters=spike, test_errors=TestErrors(), tolerance=0.0)
-    inbox = engine.settle(pairs, silence(pairs, 14), model)
+    inbox = engine.settle(pairs, silence(pairs, 14), model, np.ones(3, dtype=np.bool_))
     infected = 1.0 - conclude(pairs, inbox, model)[0][:, -2]
     np.testing.assert_allclose(infected, [0.1, 0.05, 0.025], atol=1e-6)
     # The same with marginals for messages, by hand: Ben's 5 % comes back to Ann.

@@ -55,6 +55,9 @@ class Model(NamedTuple):
         p0: infection from outside per day.
         first: number of the first day of the window.
         n_days: of the window.
+        news: who has a new test, bool [people].
+        quiet: who was infected lately with less probability, and says nothing new, need not be
+            computed for people they meet often; 0 computes everybody.
     """
 
     transmissions: Any
@@ -64,6 +67,8 @@ class Model(NamedTuple):
     p0: Any
     first: Any
     n_days: Any
+    news: Any
+    quiet: Any
 
 
 @njit(cache=True)
@@ -357,8 +362,13 @@ _CHUNK = 64  # people that one thread takes at a time
 
 
 @njit(cache=True, parallel=True)
-def send_all(pairs: Any, inbox: Any, model: Any, old: Any, damping: Any, out: Any) -> Any:
+def send_all(
+    pairs: Any, inbox: Any, model: Any, old: Any, damping: Any, awake: Any, out: Any
+) -> Any:
     """Fill out, another `Inbox`, with everybody's messages, and return the largest change.
+
+    Who is quiet, has no new test and was not awake repeats the vectors of before; awake, bool
+    [people], is brought up to date.
 
     Messages are damped: new = (1 - damping)·computed + damping·old. Every message is written by the
     thread of its sender and read from the messages before: the bits do not depend on threads.
@@ -376,6 +386,11 @@ def send_all(pairs: Any, inbox: Any, model: Any, old: Any, damping: Any, out: An
         for i in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, n_people)):
             gather(pairs, inbox, model, i, old, work)
             _running_sums(old, work, infected, sums)
+            recent = sums[old + n_days] - sums[old + n_days - reach]
+            total = sums[old + n_days] + work[3][0] + work[3][1]
+            wakes = model.news[i] or recent >= model.quiet * total
+            speaks = wakes or awake[i]
+            awake[i] = wakes
             for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
                 r, other = pairs.reverse[e], pairs.others[e]
                 if pairs.slots[e] == NONE:
@@ -395,6 +410,8 @@ def send_all(pairs: Any, inbox: Any, model: Any, old: Any, damping: Any, out: An
                     q += damping * (was - q)
                     change = max(change, abs(q - was))
                     _write(out, r, q, b + damping * (np.float64(inbox.b[r]) - b))
+                elif not speaks:
+                    out.vectors[pairs.slots[r]][:] = inbox.vectors[pairs.slots[r]]
                 else:
                     heard = pairs.days[pairs.starts[e] : pairs.starts[e + 1]]
                     told = pairs.days[pairs.starts[r] : pairs.starts[r + 1]]

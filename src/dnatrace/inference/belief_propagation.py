@@ -26,7 +26,7 @@ from dnatrace.inference.infection_times import (
     first_prior,
     own_likelihoods,
 )
-from dnatrace.records import ContactWindow
+from dnatrace.records import NOT_TESTED, ContactWindow
 from dnatrace.seir import TestErrors
 
 
@@ -38,12 +38,14 @@ class Propagated:
         carried: what is known from before the window.
         pairs: who met whom in it.
         inbox: the last messages.
+        awake: who had something to say, bool [people].
         day: the last day of the window.
     """
 
     carried: Carried
     pairs: Pairs
     inbox: Inbox
+    awake: NDArray[np.bool_]
     day: int
 
 
@@ -51,7 +53,13 @@ def nothing_sent(n_people: int, n_days: int) -> Propagated:
     """Return what is known before the first day of windows of so many days."""
     pairs = _pair_kernels.no_pairs(n_people)
     carried = Carried.nothing(n_people, n_days)
-    return Propagated(carried=carried, pairs=pairs, inbox=silence(pairs, n_days), day=0)
+    return Propagated(
+        carried=carried,
+        pairs=pairs,
+        inbox=silence(pairs, n_days),
+        awake=np.zeros(n_people, dtype=np.bool_),
+        day=0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +73,8 @@ class BeliefPropagation:
         rounds: the most updates of everybody per day.
         damping: share of the old message in the new one.
         tolerance: rounds end when no probability of infection by a pair changes by more.
+        quiet: who was infected lately with less probability repeats to people they meet often what
+            they said before, unless they have a new test; 0 for nobody.
     """
 
     parameters: CourseParameters
@@ -73,6 +83,7 @@ class BeliefPropagation:
     rounds: int = 4
     damping: float = 0.0
     tolerance: float = 1e-4
+    quiet: float = 0.0
 
     def step(
         self,
@@ -93,22 +104,26 @@ class BeliefPropagation:
         pairs, origins = _pair_kernels.add_day(
             state.pairs, newest.offsets, newest.senders, day=day, first=first
         )
-        model = model_of(read, age_groups, carried.prior, carried.outcomes, first=first)
+        model = model_of(
+            read, age_groups, carried.prior, carried.outcomes, first=first, quiet=self.quiet
+        )
         inbox = silence(pairs, self.n_days)
         _propagation_kernels.carry_messages(
             pairs, origins, state.inbox, state.pairs.slots, model, 1, inbox
         )
-        inbox = self.settle(pairs, inbox, model)
+        awake = state.awake.copy()
+        inbox = self.settle(pairs, inbox, model, awake)
         posterior, stays = conclude(pairs, inbox, model)
         carried = replace(carried, stays=stays)
-        return posterior, Propagated(carried=carried, pairs=pairs, inbox=inbox, day=day)
+        after = Propagated(carried=carried, pairs=pairs, inbox=inbox, awake=awake, day=day)
+        return posterior, after
 
-    def settle(self, pairs: Pairs, inbox: Inbox, model: Model) -> Inbox:
-        """Return the messages after the rounds."""
+    def settle(self, pairs: Pairs, inbox: Inbox, model: Model, awake: NDArray[np.bool_]) -> Inbox:
+        """Return the messages after the rounds; `awake` is brought up to date."""
         spare = silence(pairs, model.n_days)
         for _ in range(self.rounds):
             change = _propagation_kernels.send_all(
-                pairs, inbox, model, OLD_DAYS, self.damping, spare
+                pairs, inbox, model, OLD_DAYS, self.damping, awake, spare
             )
             inbox, spare = spare, inbox
             if change < self.tolerance:
@@ -146,7 +161,8 @@ def propagate_window(
         damping=damping,
         tolerance=tolerance,
     )
-    inbox = engine.settle(pairs, silence(pairs, n_days), model)
+    awake = np.ones(window.n_people, dtype=np.bool_)
+    inbox = engine.settle(pairs, silence(pairs, n_days), model, awake)
     return conclude(pairs, inbox, model)[0]
 
 
@@ -157,6 +173,7 @@ def model_of(
     outcomes: NDArray[np.int8],
     *,
     first: int,
+    quiet: float = 0.0,
 ) -> Model:
     """Return what everybody's factor needs."""
     groups = np.zeros(len(prior), dtype=np.uint8) if age_groups is None else age_groups
@@ -168,6 +185,8 @@ def model_of(
         p0=read.p0,
         first=first,
         n_days=len(outcomes),
+        news=outcomes[-1] != NOT_TESTED,
+        quiet=quiet,
     )
 
 

@@ -10,7 +10,7 @@ from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.infection_time import Floats, InfectionTimeSettings
 from dnatrace.methods.kinds import OpenMethod
 from dnatrace.methods.settings import NAME
-from dnatrace.settings import setting
+from dnatrace.settings import Share, setting
 
 
 class BpSettings(InfectionTimeSettings):
@@ -25,6 +25,12 @@ class BpSettings(InfectionTimeSettings):
     )
     tolerance: Annotated[float, Field(ge=0.0, le=1.0)] = setting(
         1e-3, "rounds end when no pair's probability of infection changes by more"
+    )
+
+    quiet: Share = setting(
+        1e-3,
+        "who was infected lately with less probability, and has no new test, repeats to people "
+        "they meet often what they said before",
     )
 
     def build(self, setup: Setup) -> Method:
@@ -60,6 +66,7 @@ class Propagation(OpenMethod):
             rounds=self.settings.rounds,
             damping=self.settings.damping,
             tolerance=self.settings.tolerance,
+            quiet=self.settings.quiet,
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
         return self.settings.score(posterior), state
