@@ -17,6 +17,7 @@ from verification import (
     augmentation,
     city,
     closed_loop,
+    inference,
     ordering,
     privacy,
     private_methods,
@@ -80,6 +81,21 @@ def test_tally(quick):
     expected = float(scarce["mean"]) - float(tallied["mean"])
     assert float(scarce["difference"]) == pytest.approx(expected)
     assert record["decoder"] == tally.load_decoder().digest
+
+
+def test_inference(quick, tmp_path):
+    names = [name for name in inference.INFERENCES if name != "fn, p0 = 1e-5"]
+    rows, record, shown = quick(inference, "--figure", "--only", ";".join(names))
+    assert len(rows) == 2 * len(names)
+    assert {r["tests"] for r in rows} == {"0.08", "0.04"}
+    assert "Scores against truth" in shown
+    tenths = [r for r in record["calibration"] if "share_true" in r]
+    assert {r["inference"] for r in tenths} == set(inference.LOOKED_AT)
+    for name in inference.LOOKED_AT:
+        mine = [r for r in tenths if r["inference"] == name]
+        assert 0.5 < sum(r["person_days"] for r in mine) / (2 * 10 * 150) <= 1.0
+        assert all(r["mean_score"] <= 1.0 and r["share_true"] <= 1.0 for r in mine)
+    assert (tmp_path / "table.svg").read_text().startswith("<?xml")
 
 
 def test_augmentation(quick):

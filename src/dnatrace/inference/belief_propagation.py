@@ -94,19 +94,26 @@ class BeliefPropagation:
     ) -> tuple[Floats, Propagated]:
         """Return posteriors [people, places] on the day that ends, and what tomorrow starts from.
 
-        The last day of the window is new, the others were there yesterday.
+        The last day of the window is new, the others were there yesterday; all are on the first
+        call.
         Cost: O(rounds × reach × contacts), people in parallel.
         """
         read = tables(self.parameters, self.test_errors, most_age=OLD_DAYS + self.n_days)
         carried = state.carried.moved(outcomes, read)
-        day, newest = state.day + 1, window[-1]
+        new = list(window) if state.day == 0 else [window[-1]]
+        day = state.day + len(new)
         first = day - self.n_days + 1
-        pairs, origins = _pair_kernels.add_day(
-            state.pairs, newest.offsets, newest.senders, day=day, first=first
-        )
-        model = model_of(
-            read, age_groups, carried.prior, carried.outcomes, first=first, quiet=self.quiet
-        )
+        pairs, origins = state.pairs, np.empty(0, dtype=np.int32)
+        for t, contacts in enumerate(new):
+            pairs, origins = _pair_kernels.add_day(
+                pairs, contacts.offsets, contacts.senders, day=state.day + t + 1, first=first
+            )
+        if state.day == 0:
+            origins = np.full(pairs.others.size, _pair_kernels.NONE, dtype=np.int32)
+        before, after = state.carried.outcomes, carried.outcomes
+        news = (after[:-1] != before[1:]).any(axis=0) | (after[-1] != NOT_TESTED)
+        model = model_of(read, age_groups, carried.prior, after, first=first)
+        model = model._replace(news=news, quiet=self.quiet)
         inbox = silence(pairs, self.n_days)
         _propagation_kernels.carry_messages(
             pairs, origins, state.inbox, state.pairs.slots, model, 1, inbox
@@ -115,8 +122,9 @@ class BeliefPropagation:
         inbox = self.settle(pairs, inbox, model, awake)
         posterior, stays = conclude(pairs, inbox, model)
         carried = replace(carried, stays=stays)
-        after = Propagated(carried=carried, pairs=pairs, inbox=inbox, awake=awake, day=day)
-        return posterior, after
+        return posterior, Propagated(
+            carried=carried, pairs=pairs, inbox=inbox, awake=awake, day=day
+        )
 
     def settle(self, pairs: Pairs, inbox: Inbox, model: Model, awake: NDArray[np.bool_]) -> Inbox:
         """Return the messages after the rounds; `awake` is brought up to date."""
@@ -173,7 +181,6 @@ def model_of(
     outcomes: NDArray[np.int8],
     *,
     first: int,
-    quiet: float = 0.0,
 ) -> Model:
     """Return what everybody's factor needs."""
     groups = np.zeros(len(prior), dtype=np.uint8) if age_groups is None else age_groups
@@ -185,8 +192,8 @@ def model_of(
         p0=read.p0,
         first=first,
         n_days=len(outcomes),
-        news=outcomes[-1] != NOT_TESTED,
-        quiet=quiet,
+        news=np.ones(len(prior), dtype=np.bool_),
+        quiet=0.0,
     )
 
 
