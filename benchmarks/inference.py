@@ -4,11 +4,13 @@
 for caches; 8 % of the people tested per day. Every size runs in a process of its own. The baseline
 is the enumeration of monotone sequences in tests/reference.py, which is what the published codes
 compute.
+Before that, closed loops of the methods without privacy: `fn`, `one-round`, `bp`.
 """
 
 import argparse
 import json
 import math
+from typing import Any
 
 import numba
 import numpy as np
@@ -17,6 +19,8 @@ from numpy.typing import NDArray
 from benchmarks.measure import in_own_process, peak_gigabytes, print_table, seconds
 from dnatrace import ContactWindow, DayContacts, SeirParameters, TestErrors, TestLog
 from dnatrace.inference.factorised_neighbours import infer_window
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import run
 from tests import reference
 
 CONTACTS_PER_PERSON_DAY = (
@@ -24,6 +28,7 @@ CONTACTS_PER_PERSON_DAY = (
 )
 TESTED_PER_DAY = 0.08
 ROUNDS = 5
+LOOP_DAYS = 100
 PARAMETERS, TEST_ERRORS = SeirParameters(), TestErrors()
 MOST_PEOPLE_FROM_ROWS = 100_000  # beyond, rows of three 64-bit numbers would be most of the memory
 
@@ -90,6 +95,32 @@ def measure(n_people: int, n_days: int) -> dict[str, float | None]:
     return row
 
 
+def measure_loop(n_people: int, method: str) -> dict[str, Any]:
+    """Time a closed loop of 100 days with 4 % tests on two threads, after one run to compile."""
+    numba.set_num_threads(min(2, numba.get_num_threads()))
+    run(RunConfig(people=500, days=16, method=method))
+    tests = {"capacity": 0.04}
+    done = run(RunConfig(people=n_people, days=LOOP_DAYS, method=method, tests=tests))
+    spent = done.seconds
+    return {
+        "people": n_people,
+        "method": method,
+        "total_s": spent["total"],
+        "inference_s": spent["infer"] + spent["release"],
+        "peak_gb": peak_gigabytes(),
+    }
+
+
+def loops(most_people: int) -> list[dict[str, Any]]:
+    """Measure the methods that promise no privacy, each size in a process of its own."""
+    sizes = [n for n in (10_000, 100_000) if n <= most_people]
+    return [
+        in_own_process("benchmarks.inference", "--loop", n, method)
+        for n in sizes
+        for method in ("fn", "one-round", "bp")
+    ]
+
+
 def enumeration_seconds_per_person(n_days: int) -> float:
     """Time the twin on a few people and five rounds; its cost is linear in people."""
     sequences = reference.monotone_sequences(n_days)
@@ -104,11 +135,16 @@ def enumeration_seconds_per_person(n_days: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, type=int, metavar=("PEOPLE", "DAYS"))
+    parser.add_argument("--loop", nargs=2, metavar=("PEOPLE", "METHOD"))
     parser.add_argument("--most-people", type=int, default=1_000_000)
     options = parser.parse_args()
+    if options.loop:
+        print(json.dumps(measure_loop(int(options.loop[0]), options.loop[1])))
+        return
     if options.one:
         print(json.dumps(measure(*options.one)))
         return
+    print_table("closed loop, 100 days, 2 threads", loops(options.most_people))
     sizes = [n for n in (10_000, 100_000, 1_000_000) if n <= options.most_people]
     results = [in_own_process("benchmarks.inference", "--one", n, 14) for n in sizes]
     for r in results:

@@ -59,6 +59,15 @@ def test_infer_prints_json(files):
     assert sum(first[f"P({s})"] for s in "SEIR") == pytest.approx(1.0, abs=1e-5)
 
 
+def test_infer_by_belief_propagation(files):
+    choice = ("infer", "contacts.csv", "tests.csv", "--json", "--inference", "bp")
+    answer = json.loads(run(*choice, "--transmission", "2", cwd=files).stdout)
+    assert answer["highest"][0]["person"] == 0
+    done = run(*choice, "--p1", "0.5", cwd=files)
+    assert done.returncode == 2
+    assert "--p1 has no effect with --inference bp" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["beliefs.csv", "beliefs.parquet"])
 def test_infer_writes_everybody(files, name):
     done = run("infer", "contacts.csv", "tests.csv", "--out", name, cwd=files)

@@ -163,3 +163,36 @@ def test_dropout():
 def test_bad_rules(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_a_sample_follows_the_scores():
+    """Drawn in proportion to scores: the share of a person with half the score is half."""
+    from dnatrace.policy.base import Situation
+    from dnatrace.policy.sampled_scores import SampledScoresSettings
+
+    n_people = 3_000
+    scores = np.where(np.arange(n_people) % 2 == 0, 0.02, 0.01)
+    scores[:10] = 0.9, *(0.8,) * 9
+    eligible = np.ones(n_people, dtype=np.bool_)
+    eligible[0] = False
+    released = mechanisms.publish_public(scores, day=1)
+    policy = SampledScoresSettings(sampled_share=0.9).build(IsolationRules(), seed=3)
+    chosen = [
+        policy.choose(
+            released,
+            Situation(day=day, eligible=eligible, most_tests=100),
+            policy.start(n_people),
+        )[0]
+        for day in range(1, 41)
+    ]
+    assert all(ids.size == np.unique(ids).size == 100 and 0 not in ids for ids in chosen)
+    assert all({*range(1, 10)} <= {*ids.tolist()} for ids in chosen)  # from the top
+    drawn = np.concatenate(chosen)
+    drawn = drawn[drawn >= 10]
+    # 3,600 draws, two thirds of them even: 5 standard deviations are 0.04.
+    assert (drawn % 2 == 0).mean() == pytest.approx(2 / 3, abs=0.04)
+    highest = SampledScoresSettings(sampled_share=0.0).build(IsolationRules(), seed=3)
+    situation = Situation(day=1, eligible=eligible, most_tests=9)
+    assert highest.choose(released, situation, highest.start(n_people))[0].tolist() == [
+        *range(1, 10)
+    ]

@@ -17,6 +17,7 @@ from verification import (
     augmentation,
     city,
     closed_loop,
+    inference,
     ordering,
     person,
     privacy,
@@ -97,6 +98,21 @@ def test_person(quick, tmp_path):
     assert (tmp_path / "table.svg").read_text().count("<svg") == 1
     kept = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
     assert [r["mean"] for r in kept] == [r["mean"] for r in rows]
+
+
+def test_inference(quick, tmp_path):
+    names = [name for name in inference.INFERENCES if name != "fn, p0 = 1e-5"]
+    rows, record, shown = quick(inference, "--figure", "--only", ";".join(names))
+    assert len(rows) == 2 * len(names)
+    assert {r["tests"] for r in rows} == {"0.08", "0.04"}
+    assert "Scores against truth" in shown
+    tenths = [r for r in record["calibration"] if "share_true" in r]
+    assert {r["inference"] for r in tenths} == set(inference.LOOKED_AT)
+    for name in inference.LOOKED_AT:
+        mine = [r for r in tenths if r["inference"] == name]
+        assert 0.5 < sum(r["person_days"] for r in mine) / (2 * 10 * 150) <= 1.0
+        assert all(r["mean_score"] <= 1.0 and r["share_true"] <= 1.0 for r in mine)
+    assert (tmp_path / "table.svg").read_text().startswith("<?xml")
 
 
 def test_augmentation(quick):

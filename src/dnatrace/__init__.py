@@ -18,7 +18,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 if TYPE_CHECKING:
     from dnatrace import privacy as privacy
     from dnatrace.errors import InputError as InputError
-    from dnatrace.inference.factorised_neighbours import infer as infer
+    from dnatrace.inference.course import CourseParameters as CourseParameters
+    from dnatrace.inference.infer import infer as infer
     from dnatrace.records import Beliefs as Beliefs
     from dnatrace.records import ContactWindow as ContactWindow
     from dnatrace.records import DayContacts as DayContacts
@@ -40,7 +41,8 @@ _HOMES = {
     "load_config": "dnatrace.runs.config",
     "RunResult": "dnatrace.runs.run",
     "run": "dnatrace.runs.run",
-    "infer": "dnatrace.inference.factorised_neighbours",
+    "CourseParameters": "dnatrace.inference.course",
+    "infer": "dnatrace.inference.infer",
     "Beliefs": "dnatrace.records",
     "ContactWindow": "dnatrace.records",
     "DayContacts": "dnatrace.records",

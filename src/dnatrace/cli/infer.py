@@ -35,13 +35,19 @@ def infer(
     tests: Annotated[Path, Argument(help="CSV or Parquet: person, day, positive (0/1, yes/no).")],
     people: Annotated[int | None, Option(help="Number of people (largest id + 1).")] = None,
     days: Annotated[int | None, Option(help="Number of days (largest day + 1).")] = None,
-    p0: Annotated[float, Option(help="Infection from outside, per day.")] = 0.001,
-    p1: Annotated[float, Option(help="Transmission per contact with I, as believed.")] = 0.03,
-    g: Annotated[float, Option(help="E to I, per day.")] = 0.99,
-    h: Annotated[float, Option(help="I to R, per day.")] = 0.10,
+    p0: Annotated[float | None, Option(help="Infection from outside, per day.")] = None,
+    p1: Annotated[float | None, Option(help="fn: transmission per contact with I.")] = None,
+    g: Annotated[float | None, Option(help="fn: E to I, per day.")] = None,
+    h: Annotated[float | None, Option(help="fn: I to R, per day.")] = None,
+    transmission: Annotated[
+        float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
+    ] = None,
     false_positive_rate: Annotated[float, Option(help="P(positive | not I).")] = 0.01,
     false_negative_rate: Annotated[float, Option(help="P(negative | I).")] = 0.001,
-    rounds: Annotated[int, Option(help="Updates of everybody.")] = 5,
+    inference: Annotated[str, Option(help="fn, one-round or bp.")] = "fn",
+    rounds: Annotated[
+        int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")
+    ] = None,
     clip: Annotated[float | None, Option(help="Clip messages to [0, CLIP].")] = None,
     levels: Annotated[int | None, Option(help="Round messages to so many values.")] = None,
     out: Annotated[Path | None, Option(help="Write all beliefs: .csv or .parquet.")] = None,
@@ -60,23 +66,24 @@ def infer(
     Example: dnatrace infer contacts.csv tests.csv --p1 0.05 --out beliefs.parquet
     """
     from dnatrace.inference import belief_tables
-    from dnatrace.inference import factorised_neighbours as fn
-    from dnatrace.seir import SeirParameters, TestErrors
+    from dnatrace.inference.infer import infer as infer_beliefs
+    from dnatrace.seir import TestErrors
 
     if out is not None:
         belief_tables.check_format(out)
         keep_inputs(out, (contacts, tests), force=force)
     _check_id_map(id_map, contacts, tests, out, force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
-    beliefs = fn.infer(
+    beliefs = infer_beliefs(
         read.contacts,
         read.tests,
         n_people=people,
         n_days=days,
-        parameters=SeirParameters(p0=p0, p1=p1, g=g, h=h),
+        **_model(inference, p0, {"p1": p1, "g": g, "h": h}, transmission),
         test_errors=TestErrors(
             false_positive_rate=false_positive_rate, false_negative_rate=false_negative_rate
         ),
+        inference=inference,
         rounds=rounds,
         clip=clip,
         levels=levels,
@@ -89,6 +96,26 @@ def infer(
         values=values | {"highest": highest, "version": __version__},
         shown=[_title(values), table(highest)] if out is None else [],
     )
+
+
+def _model(
+    inference: str, p0: float | None, fn: dict[str, float | None], transmission: float | None
+) -> dict[str, Any]:
+    """Return the parameters of the model that the inference uses, defaults where none is given."""
+    from dnatrace.inference.course import CourseParameters
+    from dnatrace.seir import SeirParameters
+
+    if inference == "fn":
+        given, course, idle = {"p0": p0} | fn, False, {"transmission": transmission}
+    else:
+        given, course, idle = {"p0": p0, "transmission": transmission}, True, fn
+    for name, value in idle.items():
+        if value is not None:
+            raise InputError(f"--{name} has no effect with --inference {inference}")
+    values = {name: value for name, value in given.items() if value is not None}
+    if course:
+        return {"course": CourseParameters(**values)}
+    return {"parameters": SeirParameters(**values)}
 
 
 def _check_id_map(id_map: Path | None, *others: Path | None, force: bool) -> None:

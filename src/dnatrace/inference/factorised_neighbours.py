@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace import tables
-from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
+from dnatrace.errors import InputError, require_at_least
 from dnatrace.inference import _kernels
 from dnatrace.inference.exposures import add_up_day, check_shape, exposures_of
 from dnatrace.records import Beliefs, ContactWindow, TestLog
@@ -43,58 +42,6 @@ class ContradictoryTestsWarning(UserWarning):
     """Somebody's tests are impossible under the model; the likelihood floor decided."""
 
 
-def infer(
-    contacts: Any,
-    tests: Any,
-    *,
-    n_people: int | None = None,
-    n_days: int | None = None,
-    parameters: SeirParameters | None = None,
-    test_errors: TestErrors | None = None,
-    rounds: int = DEFAULT_ROUNDS,
-    clip: float | None = None,
-    levels: int | None = None,
-) -> NDArray[np.float32]:
-    """Return the beliefs of everybody on every day: float32 [people, days, 4], order S, E, I, R.
-
-    Args:
-        contacts: integer array [contacts, 3] (sender, receiver, day), a table with those columns,
-            or the path of a CSV or Parquet file. Directed; a repeated row is a second contact.
-        tests: integer array [tests, 3] (person, day, positive), a table, or a path.
-        n_people: ids are 0 … n_people-1; one more than the largest id when None.
-        n_days: days are 0 … n_days-1; one more than the largest day when None.
-        parameters: of the statistical model.
-        test_errors: how often tests err.
-        rounds: updates of everybody, starting from zero messages.
-        clip: when given, messages after the last round are clipped to [0, clip] and one more
-            update is made from them: what a private release starts from.
-        levels: when given, those messages are also rounded to the nearest of so many values.
-    """
-    require_whole(n_people=n_people, n_days=n_days, rounds=rounds, levels=levels)
-    require_kind("parameters", parameters, SeirParameters)
-    require_kind("test_errors", test_errors, TestErrors)
-    contact_rows, test_rows = tables.read_contacts(contacts), tables.read_tests(tests)
-    if n_people is None:
-        ids = [contact_rows.columns["sender"], contact_rows.columns["receiver"]]
-        n_people = tables.infer_people(*ids, test_rows.columns["person"])
-    if n_days is None:
-        n_days = tables.infer_days(contact_rows.columns["day"], test_rows.columns["day"])
-    window = ContactWindow.from_rows(contact_rows, n_people=n_people, n_days=n_days)
-    log = TestLog.from_rows(test_rows, n_people=n_people, n_days=n_days)
-    parameters = parameters or SeirParameters()
-    test_errors = test_errors or TestErrors()
-    _warn_if_contradictory(log.outcomes, parameters, test_errors)
-    return infer_window(
-        window,
-        log,
-        parameters=parameters,
-        test_errors=test_errors,
-        rounds=rounds,
-        clip=clip,
-        levels=levels,
-    ).values
-
-
 def infer_window(
     window: ContactWindow,
     log: TestLog,
@@ -105,7 +52,7 @@ def infer_window(
     clip: float | None = None,
     levels: int | None = None,
 ) -> Beliefs:
-    """Return the beliefs over a window that was built already; else as `infer`.
+    """Return the beliefs over a window; arguments as in `dnatrace.inference.infer`.
 
     Cost: O(rounds × (contacts + people × days)), people in parallel.
     """
@@ -128,8 +75,12 @@ def message_rounds(
     parameters: SeirParameters,
     test_errors: TestErrors,
     rounds: int = DEFAULT_ROUNDS,
+    susceptible: NDArray[np.float32] | None = None,
+    silent: NDArray[np.bool_] | None = None,
 ) -> Exposures:
     """Return everybody's exposures when the last round of updates begins: [days, people].
+
+    `susceptible` [people] is a factor on everybody's exposure; messages of the `silent` are 0.
 
     The last round itself is `infected` or `beliefs` of the result. In the first round nothing has
     been received. Inside the rounds messages are neither clipped nor rounded. The exposure of the
@@ -142,8 +93,12 @@ def message_rounds(
     hazards = np.empty(outcomes.shape, dtype=np.float32)
     for _ in range(rounds - 1):
         _kernels.hazard_marginals(exposures, outcomes, model, parameters.p1, hazards)
+        if silent is not None:
+            hazards[:, silent] = 0.0
         for t in range(len(window) - 1):
             add_up_day(window[t], hazards[t], exposures[t])
+        if susceptible is not None:
+            exposures *= susceptible
     return exposures
 
 
@@ -219,9 +174,10 @@ def bound_messages(
     return grid[np.searchsorted(midpoints, clipped, side="right")]
 
 
-def _warn_if_contradictory(
+def warn_if_contradictory(
     outcomes: NDArray[np.int8], parameters: SeirParameters, test_errors: TestErrors
 ) -> None:
+    """Warn when somebody's tests are impossible under the model."""
     if not test_errors.can_contradict:
         return
     n = int(_contradictory(outcomes, parameters, test_errors).sum())
@@ -230,7 +186,7 @@ def _warn_if_contradictory(
             f"the tests of {n} people contradict the model (a test error rate is 0 or 1): "
             f"test likelihoods are floored at {LIKELIHOOD_FLOOR:g}",
             ContradictoryTestsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

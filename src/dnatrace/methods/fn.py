@@ -1,22 +1,60 @@
-"""`fn`: the belief itself. Not private: the upper bound on what a private method can do."""
+"""`fn`: the belief itself. Not private: the upper bound on what a private method can do.
+
+By default the exchange of the run, with the paper's prior and rounds, which private methods read,
+too. With settings of its own the method exchanges messages by itself, and no other method changes:
+decoders that ship were trained on the messages of the exchange.
+"""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts, Setup
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.inference.course import EQUAL_AGES, ByAge
+from dnatrace.methods.base import Method, Needs, PublicFacts, Score, SecretFacts, Setup
 from dnatrace.methods.kinds import Floats, OpenMethod
 from dnatrace.methods.settings import NAME, ScoreSettings, last_day_score
-from dnatrace.settings import setting
+from dnatrace.seir import SeirParameters
+from dnatrace.settings import Share, setting
+
+LastPositive = NDArray[np.int32]  # the day of everybody's last positive result, NEVER without one
+NEVER = -1
 
 
 class FnSettings(ScoreSettings):
     """Factorised Neighbours without privacy."""
 
     name: Literal["fn"] = setting("fn", NAME)
+    own_rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = setting(
+        None, "fn: updates of everybody per day in place of `seir.rounds`; two are one exchange"
+    )
+    own_p0: Share | None = setting(
+        None,
+        "fn: infection from outside per day in place of `seir.infection_from_outside`",
+        called="own_infection_from_outside",
+    )
+    susceptibility: ByAge = setting(
+        EQUAL_AGES,
+        "factor on the hazard of a contact by age group of who receives it, nine numbers",
+        called="susceptibility_by_age",
+    )
+    remembers_positives: bool = setting(
+        False, "fn: whether people know that they were positive after the test left the window"
+    )
+
+    @property
+    def exchanges_alone(self) -> bool:
+        """Whether messages differ from those of the run's exchange."""
+        own = (self.own_rounds, self.own_p0) != (None, None)
+        return own or self.susceptibility != EQUAL_AGES or self.remembers_positives
 
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
-        return FactorisedNeighbours(settings=self)
+        kind = OwnExchange if self.exchanges_alone else FactorisedNeighbours
+        return kind(settings=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +72,71 @@ class FactorisedNeighbours(OpenMethod):
         """Return the belief of the last round."""
         assert secret.exposures is not None  # what `needs` asked for
         return last_day_score(public, secret.exposures, self.settings.score), state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnExchange(OpenMethod):
+    """The same belief from messages with a prior, rounds and susceptibilities of its own.
+
+    People who remember a positive result that left the window are taken for immune: they send 0 and
+    have score 0. It is a fact of their own, no message.
+    """
+
+    settings: FnSettings
+
+    @property
+    def needs(self) -> Needs:
+        """Contacts and tests are part of the facts of every day."""
+        return Needs.NOTHING
+
+    def start(self, n_people: int) -> LastPositive:
+        """Return a state in which nobody was positive."""
+        return np.full(n_people, NEVER, dtype=np.int32)
+
+    def scores(
+        self, public: PublicFacts, secret: SecretFacts, state: LastPositive
+    ) -> tuple[Floats, LastPositive]:
+        """Return the belief of the last round."""
+        positive = after_results(state, public)
+        immune = (positive != NEVER) & (positive < public.first_day)
+        silent = immune if self.settings.remembers_positives else None
+        parameters = self._parameters(public.parameters)
+        exposures = fn.message_rounds(
+            secret.window,
+            public.outcomes,
+            parameters=parameters,
+            test_errors=public.test_errors,
+            rounds=self.settings.own_rounds or fn.DEFAULT_ROUNDS,
+            susceptible=self._susceptible(public),
+            silent=silent,
+        )
+        scores = self._score(public, parameters, exposures)
+        if silent is not None:
+            scores[silent] = 0.0
+        return scores, positive
+
+    def _parameters(self, parameters: SeirParameters) -> SeirParameters:
+        if self.settings.own_p0 is None:
+            return parameters
+        return parameters.model_copy(update={"p0": self.settings.own_p0})
+
+    def _susceptible(self, public: PublicFacts) -> NDArray[np.float32] | None:
+        if public.age_groups is None or self.settings.susceptibility == EQUAL_AGES:
+            return None
+        return np.array(self.settings.susceptibility, dtype=np.float32)[public.age_groups]
+
+    def _score(
+        self, public: PublicFacts, parameters: SeirParameters, exposures: NDArray[np.float32]
+    ) -> Floats:
+        beliefs = fn.last_day_beliefs(
+            exposures, public.outcomes, parameters=parameters, test_errors=public.test_errors
+        )
+        infected = beliefs[:, 2]
+        return infected if self.settings.score is Score.INFECTED else infected + beliefs[:, 1]
+
+
+def after_results(before: LastPositive, public: PublicFacts) -> LastPositive:
+    """Return the day of everybody's last positive result, with those of the window."""
+    positive = public.outcomes == 1
+    newest = public.day - np.argmax(positive[::-1], axis=0)
+    return np.where(positive.any(axis=0), newest, before).astype(np.int32)

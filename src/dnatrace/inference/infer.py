@@ -1,0 +1,124 @@
+"""From your own contacts and tests to beliefs: `dt.infer`, by any of the inferences."""
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace import tables
+from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
+from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.inference import infection_times as times
+from dnatrace.inference.belief_propagation import propagate_window
+from dnatrace.inference.course import CourseParameters
+from dnatrace.records import ContactWindow, TestLog
+from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.settings import choose
+
+MOST_PROPAGATION_ROUNDS = 100
+
+
+class Inference(StrEnum):
+    """How beliefs follow from contacts and tests."""
+
+    FN = "fn"
+    ONE_ROUND = "one-round"
+    BP = "bp"
+
+
+def infer(
+    contacts: Any,
+    tests: Any,
+    *,
+    n_people: int | None = None,
+    n_days: int | None = None,
+    parameters: SeirParameters | None = None,
+    test_errors: TestErrors | None = None,
+    rounds: int | None = None,
+    clip: float | None = None,
+    levels: int | None = None,
+    inference: str = Inference.FN,
+    course: CourseParameters | None = None,
+) -> NDArray[np.float32]:
+    """Return the beliefs of everybody on every day: float32 [people, days, 4], order S, E, I, R.
+
+    Args:
+        contacts: integer array [contacts, 3] (sender, receiver, day), a table with those columns,
+            or the path of a CSV or Parquet file. Directed; a repeated row is a second contact.
+        tests: integer array [tests, 3] (person, day, positive), a table, or a path.
+        n_people: ids are 0 … n_people-1; one more than the largest id when None.
+        n_days: days are 0 … n_days-1; one more than the largest day when None.
+        parameters: of the statistical model of `fn`.
+        test_errors: how often tests err.
+        rounds: updates of everybody, starting from zero messages: 5 of `fn`; the most of `bp`,
+            which ends earlier when messages settle, 100.
+        clip: when given, messages of `fn` after the last round are clipped to [0, clip] and one
+            more update is made from them: what a private release starts from.
+        levels: when given, those messages are also rounded to the nearest of so many values.
+        inference: `fn` (Factorised Neighbours), `one-round` (own-test messages heard once) or `bp`
+            (belief propagation), the last two over days of infection.
+        course: of the infection, for `one-round` and `bp`.
+    """
+    require_whole(n_people=n_people, n_days=n_days, rounds=rounds, levels=levels)
+    require_kind("parameters", parameters, SeirParameters)
+    require_kind("test_errors", test_errors, TestErrors)
+    require_kind("course", course, CourseParameters)
+    chosen = choose("inference", inference, Inference)
+    fn_alone = {"parameters": parameters, "clip": clip, "levels": levels}
+    _refuse(chosen, fn_alone if chosen is not Inference.FN else {"course": course})
+    _refuse(chosen, {"rounds": rounds} if chosen is Inference.ONE_ROUND else {})
+    window, log = _read(contacts, tests, n_people, n_days)
+    test_errors = test_errors or TestErrors()
+    if chosen is not Inference.FN:
+        return _by_day_of_infection(chosen, window, log, course, test_errors, rounds)
+    parameters = parameters or SeirParameters()
+    fn.warn_if_contradictory(log.outcomes, parameters, test_errors)
+    return fn.infer_window(
+        window,
+        log,
+        parameters=parameters,
+        test_errors=test_errors,
+        rounds=fn.DEFAULT_ROUNDS if rounds is None else rounds,
+        clip=clip,
+        levels=levels,
+    ).values
+
+
+def _refuse(chosen: Inference, meant_for_others: dict[str, Any]) -> None:
+    """Raise for an argument that has no effect."""
+    for name, value in meant_for_others.items():
+        if value is not None:
+            raise InputError(f"{name}: inference '{chosen}' has none")
+
+
+def _read(
+    contacts: Any, tests: Any, n_people: int | None, n_days: int | None
+) -> tuple[ContactWindow, TestLog]:
+    contact_rows, test_rows = tables.read_contacts(contacts), tables.read_tests(tests)
+    if n_people is None:
+        ids = [contact_rows.columns["sender"], contact_rows.columns["receiver"]]
+        n_people = tables.infer_people(*ids, test_rows.columns["person"])
+    if n_days is None:
+        n_days = tables.infer_days(contact_rows.columns["day"], test_rows.columns["day"])
+    window = ContactWindow.from_rows(contact_rows, n_people=n_people, n_days=n_days)
+    return window, TestLog.from_rows(test_rows, n_people=n_people, n_days=n_days)
+
+
+def _by_day_of_infection(
+    chosen: Inference,
+    window: ContactWindow,
+    log: TestLog,
+    course: CourseParameters | None,
+    test_errors: TestErrors,
+    rounds: int | None,
+) -> NDArray[np.float32]:
+    course = course or CourseParameters()
+    model: dict[str, Any] = {"parameters": course, "test_errors": test_errors}
+    if chosen is Inference.BP:
+        rounds = MOST_PROPAGATION_ROUNDS if rounds is None else rounds
+        require_at_least("rounds", rounds, 1)
+        posterior = propagate_window(window, log.outcomes, rounds=rounds, **model)
+    else:
+        posterior = times.one_round_window(window, log.outcomes, **model)
+    return times.states_by_day(posterior, course, n_days=len(window))

@@ -1,0 +1,72 @@
+"""`bp`: belief propagation over days of infection. Not private: what messages can give."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dnatrace.inference.belief_propagation import BeliefPropagation, Propagated, nothing_sent
+from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts, Setup
+from dnatrace.methods.infection_time import Floats, InfectionTimeSettings
+from dnatrace.methods.kinds import OpenMethod
+from dnatrace.methods.settings import NAME
+from dnatrace.settings import Share, setting
+
+
+class BpSettings(InfectionTimeSettings):
+    """Belief propagation without privacy."""
+
+    name: Literal["bp"] = setting("bp", NAME)
+    rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
+        2, "most updates of everybody per day; messages start from those of yesterday"
+    )
+    damping: Annotated[float, Field(ge=0.0, lt=1.0)] = setting(
+        0.0, "share of the old message in the new one"
+    )
+    tolerance: Annotated[float, Field(ge=0.0, le=1.0)] = setting(
+        1e-3, "rounds end when no pair's probability of infection changes by more"
+    )
+
+    quiet: Share = setting(
+        1e-3,
+        "who was infected lately with less probability, and has no new test, repeats to people "
+        "they meet often what they said before",
+    )
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return Propagation(settings=self, setup=setup)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Propagation(OpenMethod):
+    """Release the probability of a recent infection as it is."""
+
+    settings: BpSettings
+    setup: Setup
+
+    @property
+    def needs(self) -> Needs:
+        """Contacts and tests are part of the facts of every day."""
+        return Needs.NOTHING
+
+    def start(self, n_people: int) -> Propagated:
+        """Return what is known before the first day."""
+        return nothing_sent(n_people, self.setup.window_days)
+
+    def scores(
+        self, public: PublicFacts, secret: SecretFacts, state: Propagated
+    ) -> tuple[Floats, Propagated]:
+        """Return the scores of the day."""
+        self.setup.require_window(public)
+        engine = BeliefPropagation(
+            parameters=self.settings.course(public),
+            test_errors=public.test_errors,
+            n_days=self.setup.window_days,
+            rounds=self.settings.rounds,
+            damping=self.settings.damping,
+            tolerance=self.settings.tolerance,
+            quiet=self.settings.quiet,
+        )
+        posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
+        return self.settings.score(posterior), state

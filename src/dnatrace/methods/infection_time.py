@@ -1,0 +1,56 @@
+"""Settings that methods over days of infection share, and the score they release."""
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from dnatrace.inference.course import CourseParameters
+from dnatrace.inference.infection_times import infected_within
+from dnatrace.methods.base import MethodSettings, PublicFacts
+from dnatrace.settings import Share, setting
+
+Floats = NDArray[np.float64]
+LEAST_OUTSIDE = 1e-6  # of p0, when it is learned: somebody may always come from elsewhere
+
+
+class InfectionTimeSettings(MethodSettings, CourseParameters):
+    """A method that asks on which day somebody was infected."""
+
+    infected_within: Annotated[int, Field(ge=1, le=42, strict=True)] = setting(
+        7,
+        "the score is the probability of an infection within so many days: those who still infect",
+        source="Baker et al. 2021 rank by the last 7 days",
+    )
+    outside_share: Share = setting(
+        0.0,
+        "share of the infections that tests of the window found whose source is taken to be "
+        "outside: infection from outside is then learned; 0 takes it as set",
+    )
+
+    def course(self, public: PublicFacts) -> CourseParameters:
+        """Return the course as phones believe it today."""
+        values = {name: getattr(self, name) for name in CourseParameters.model_fields}
+        if self.outside_share > 0.0:
+            values["p0"] = self.outside_share * found_per_person_day(public)
+        return CourseParameters(**values)
+
+    def score(self, posterior: Floats) -> Floats:
+        """Return what ranks people."""
+        return infected_within(posterior, self.infected_within)
+
+
+def found_per_person_day(public: PublicFacts) -> float:
+    """Return how many infections tests found per person and day of the window.
+
+    From the numbers of tests and of positives alone: errors are subtracted.
+    """
+    tests = int((public.outcomes >= 0).sum())
+    positives = int((public.outcomes == 1).sum())
+    errors = public.test_errors
+    told_apart = 1.0 - errors.false_positive_rate - errors.false_negative_rate
+    excess = positives - errors.false_positive_rate * tests
+    if told_apart <= 0.0 or public.outcomes.size == 0:
+        return LEAST_OUTSIDE
+    return min(max(excess / told_apart / public.outcomes.size, LEAST_OUTSIDE), 1.0)

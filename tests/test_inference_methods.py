@@ -1,0 +1,104 @@
+"""Methods of inference in the loop: what their settings change, and what they leave as it is."""
+
+import numpy as np
+import pytest
+
+import dnatrace as dt
+from dnatrace.errors import InputError
+from dnatrace.inference.infer import infer
+from dnatrace.methods.fn import NEVER, after_results
+from dnatrace.methods.infection_time import LEAST_OUTSIDE, found_per_person_day
+from dnatrace.seir import TestErrors
+from tests.private_methods import made
+from tests.test_methods import facts
+
+CONTACTS = np.array([(0, 1, 1), (1, 0, 1), (1, 2, 3), (2, 1, 3), (0, 1, 4), (1, 0, 4)])
+TESTS = np.array([(0, 4, 1), (2, 4, 0)])
+SIZE = {"n_people": 4, "n_days": 6}
+
+
+@pytest.mark.parametrize("inference", ["fn", "one-round", "bp"])
+def test_beliefs_of_every_inference(inference):
+    beliefs = infer(CONTACTS, TESTS, inference=inference, **SIZE)
+    assert beliefs.shape == (4, 6, 4)
+    np.testing.assert_allclose(beliefs.sum(axis=2), 1.0, atol=1e-5)
+    infected = beliefs[:, -1, 1:].sum(axis=1)
+    assert infected[0] > infected[1] > infected[3]  # the positive, who met them, who met nobody
+
+
+def test_second_hand_news_needs_more_than_one_round():
+    """Person 2 met only somebody who met the positive: heard of by `bp`, not by `one-round`."""
+    tests = np.array([(0, 4, 1)])
+    strong = dt.CourseParameters(transmission=5.0)
+    never = {
+        name: infer(CONTACTS, tests, inference=name, course=strong, **SIZE)[2, -1, 0]
+        for name in ("one-round", "bp")
+    }
+    alone = infer(CONTACTS[:2], tests, inference="bp", course=strong, **SIZE)[2, -1, 0]
+    assert never["bp"] < 0.999 * alone
+    assert never["one-round"] == pytest.approx(alone, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"inference": "magic"}, "unknown inference 'magic'"),
+        ({"inference": "bp", "clip": 0.5}, "clip: inference 'bp' has none"),
+        ({"inference": "one-round", "rounds": 3}, "rounds: inference 'one-round' has none"),
+        ({"course": dt.CourseParameters()}, "course: inference 'fn' has none"),
+        ({"inference": "bp", "rounds": 0}, "rounds must be at least 1"),
+    ],
+)
+def test_arguments_without_effect_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        infer(CONTACTS, TESTS, **given)
+
+
+def test_susceptibility_needs_nine_ages():
+    with pytest.raises(InputError, match="susceptibility_by_age"):
+        dt.RunConfig(method={"name": "bp", "susceptibility_by_age": [1.0, 2.0]})
+
+
+def test_fn_with_the_settings_of_the_exchange_is_fn():
+    """An exchange of its own with five rounds and the paper's prior gives the same belief."""
+    size = {"people": 300, "days": 20, "seed": 3, "initially_infected": 10}
+    usual = dt.run(dt.RunConfig(method="fn", **size))
+    own = dt.run(dt.RunConfig(method={"name": "fn", "own_rounds": 5}, **size))
+    assert own.daily["infected"] == usual.daily["infected"]
+    assert own.daily["auroc"] == usual.daily["auroc"]
+    two = dt.run(dt.RunConfig(method={"name": "fn", "own_rounds": 2}, **size))
+    assert two.daily["auroc"] != usual.daily["auroc"]
+
+
+def test_who_remembers_a_positive_test_is_no_longer_at_risk():
+    public, secret = facts()
+    remembers = made("fn", remembers_positives=True)
+    last = np.full(public.n_people, NEVER, dtype=np.int32)
+    last[5] = public.first_day - 1
+    outcomes = public.outcomes.copy()
+    outcomes[:, 5] = -1
+    public = type(public)(
+        **{k: getattr(public, k) for k in public.__slots__} | {"outcomes": outcomes}
+    )
+    with_memory, _ = remembers.scores(public, secret, last)
+    without, after = remembers.scores(public, secret, remembers.start(public.n_people))
+    assert with_memory[5] == 0.0 < without[5]
+    positive = (outcomes == 1).any(axis=0)
+    assert ((after != NEVER) == positive).all()
+    assert (after_results(last, public)[positive] >= public.first_day).all()
+
+
+def test_infection_from_outside_is_learned_from_positivity():
+    public, _ = facts()
+    outcomes = np.full_like(public.outcomes, -1)
+    known = {k: getattr(public, k) for k in public.__slots__}
+    errors = TestErrors(false_positive_rate=0.01, false_negative_rate=0.0)
+    fill = known | {"outcomes": outcomes, "test_errors": errors}
+    assert found_per_person_day(type(public)(**fill)) == LEAST_OUTSIDE
+    outcomes[0, :] = 0
+    outcomes[0, :4] = 1
+    n = public.n_people
+    expected = (4 - 0.01 * n) / 0.99 / outcomes.size
+    assert found_per_person_day(type(public)(**fill)) == pytest.approx(expected)
+    learned = made("one-round", outside_share=0.5).settings.course(type(public)(**fill))
+    assert learned.p0 == pytest.approx(0.5 * expected)
