@@ -76,7 +76,7 @@ Label = tuple[str, float]
 def configurations(call: Call, names: Sequence[str]) -> dict[Label, RunConfig]:
     """Return every inference at every number of tests."""
     return {
-        (name, capacity): call.configuration(**INFERENCES[name], **{"tests.capacity": capacity})
+        (name, capacity): call.configuration(**INFERENCES[name] | {"tests.capacity": capacity})
         for capacity in call.some(CAPACITIES, 2)
         for name in names
     }
@@ -125,7 +125,7 @@ def calibration(call: Call, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return rows of tenths and areas at 4 % tests, over the first seeds."""
     rows = []
     for name in names:
-        config = call.configuration(**INFERENCES[name], **{"tests.capacity": 0.04})
+        config = call.configuration(**INFERENCES[name] | {"tests.capacity": 0.04})
         looks = [look(config.model_copy(update={"seed": seed})) for seed in call.seeds[:N_LOOKS]]
         rows += [{"inference": name} | row for row in _by_tenth(looks)]
         rows.append({"inference": name} | _areas(looks))

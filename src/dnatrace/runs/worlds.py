@@ -19,7 +19,7 @@ from dnatrace.privacy.release import Released
 from dnatrace.records import DayContacts
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import build_simulator
-from dnatrace.simulators.base import CourseState, checked_mask
+from dnatrace.simulators.base import CourseState, People
 
 _COMMON = 20  # people whom both the tested person and the receiver meet
 _HOUSEHOLD, _CLASS = 6, 30  # people
@@ -190,33 +190,18 @@ def _city(config: RunConfig) -> tuple[World, ...]:
     return tuple(found)
 
 
-class ScriptedContacts:
+class ScriptedContacts(People):
     """A simulator whose contacts are those of a world; nobody is infected, nobody moves on."""
 
     def __init__(self, world: World) -> None:
-        self.n_people: int = world.n_people
-        self.day: int = 0
-        ages = world.age_groups
+        n_people, ages = world.n_people, world.age_groups
+        healthy = np.full(n_people, CourseState.UNINFECTED, dtype=np.uint8)
+        super().__init__(healthy, np.full(n_people, -1, dtype=np.int32))
         self.age_groups: NDArray[np.uint8] = (
-            np.full(self.n_people, _ADULT, dtype=np.uint8) if ages is None else ages
+            np.full(n_people, _ADULT, dtype=np.uint8) if ages is None else ages
         )
-        self.households: NDArray[np.int32] = np.arange(self.n_people, dtype=np.int32)
+        self.households: NDArray[np.int32] = np.arange(n_people, dtype=np.int32)
         self._days = world.days
-        self._isolated = np.zeros(self.n_people, dtype=np.bool_)
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """Everybody is healthy: results are written beforehand."""
-        return np.full(self.n_people, CourseState.UNINFECTED, dtype=np.uint8)
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """Nobody was ever infected."""
-        return np.full(self.n_people, -1, dtype=np.int32)
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on."""
-        self._isolated = checked_mask(isolated, self.n_people)
 
     def advance(self) -> DayContacts:
         """Return the contacts of the next day, without people in isolation."""
