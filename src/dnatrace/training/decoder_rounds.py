@@ -22,7 +22,7 @@ from dnatrace.methods.base import Method
 from dnatrace.methods.tally import ContactRate, Tally, tallies
 from dnatrace.networks.architecture import WINDOW
 from dnatrace.networks.decoder import Alarm, Decoder, DecoderInputs, Heads, write_decoder
-from dnatrace.networks.inputs import newest_first_by_person
+from dnatrace.networks.inputs import newest_first, newest_first_by_person
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.policy import isolation
 from dnatrace.rng import Stream
@@ -38,8 +38,6 @@ from dnatrace.training import decoder as decoder_training
 from dnatrace.training.decoder import Cases, Settings, personal_inputs
 
 ALARM = Alarm(low=0.02, high=0.1)
-FIRST_SEED = 8001
-EPSILONS = (1.0, 0.2, 0.1, 0.05, 0.001, 0.4)
 SCENARIOS: tuple[dict[str, Any], ...] = (
     {},
     {"initially_infected": 50},
@@ -139,8 +137,8 @@ TALLY = Plan(
     network="tally",
     students=(Student(name="tally", alarm=ALARM),),
     watch=_watch_tallies,
-    first_seed=FIRST_SEED,
-    epsilons=EPSILONS,
+    first_seed=8001,
+    epsilons=(1.0, 0.2, 0.1, 0.05, 0.001, 0.4),
     scenarios=SCENARIOS,
     always=FIRST_POLICY,
 )
@@ -186,11 +184,8 @@ class Order:
     def command(self) -> str:
         """The command that makes the decoder."""
         s, usual = self.settings, Settings()
-        parts = [
-            f"dnatrace train --network {self.plan.network} --rounds {self.rounds}",
-            f"--runs {self.runs}",
-        ]
-        parts += [f"--people {self.people} --days {self.days} --steps {s.steps}"]
+        parts = [f"dnatrace train --network {self.plan.network} --rounds {self.rounds}"]
+        parts += [f"--runs {self.runs} --people {self.people} --days {self.days} --steps {s.steps}"]
         parts += [f"--tallies {s.tallies}"] if s.tallies != usual.tallies else []
         return " ".join([*parts, f"--seed {s.seed}"])
 
@@ -390,9 +385,10 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
         age_groups=run.age_groups[people],
         test_errors=run.test_errors,
     )
-    errors = run.test_errors
+    errors, watched = run.test_errors, run.tallies[past][..., people]
+    by_age = newest_first(watched.reshape(len(watched), -1), 0)  # [14, numbers × people]
     return Cases(
-        tallies=_numbers(run.tallies[past][..., people]),
+        tallies=np.ascontiguousarray(by_age.reshape(-1, people.size).T),
         noisy=newest_first_by_person(run.met[past, people], 0),
         personal=personal_inputs(inputs),
         worth=np.concatenate([worth[infected], np.zeros(_OTHERS)]).astype(np.float32),
@@ -401,12 +397,3 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
         infected=np.array([infected.size]),
         others=np.array([_OTHERS]),
     )
-
-
-def _numbers(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return [people, 14 × numbers], the newest day first, of [days, (numbers,) people]."""
-    by_day = rows[:, None] if rows.ndim == 2 else rows
-    n_days, n_numbers, n_people = by_day.shape
-    full = np.zeros((WINDOW, n_numbers, n_people), dtype=np.float32)
-    full[:n_days] = by_day[::-1]
-    return np.ascontiguousarray(full.reshape(-1, n_people).T)
