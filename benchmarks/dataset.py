@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import in_own_process, peak_gigabytes, print_table, seconds
-from dnatrace.networks.architecture import WINDOW
 from dnatrace.training import generate as training_data
 from dnatrace.training.dataset import read_info, read_samples
 from dnatrace.training.samples import N_LEVELS
-from dnatrace.training.scores import fn_scores, message_shares
+from dnatrace.training.scores import fn_scores
 
 DAYS = 100
 SEEDS = {"train": (7001,), "validation": (7002,), "test": (7003,)}
@@ -58,9 +57,7 @@ def time_kernels(directory: Path) -> None:
     info, samples = read_info(directory), read_samples(directory, "train")
     index = np.random.default_rng(0).permutation(len(samples))[:8192]
     model = (info.parameters, info.test_errors)
-    cells = np.arange(WINDOW * samples.grid.size)
-    shares = message_shares(samples, cells, cells.size)
-    batch = seconds(lambda: np.asarray(shares[index].todense()), repeats=5)
+    batch = seconds(lambda: samples.batch(index), repeats=5)
     belief = seconds(lambda: fn_scores(samples, 0.2, *model), repeats=3)
     read = seconds(lambda: read_samples(directory, "train"), repeats=1)
     row = {

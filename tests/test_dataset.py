@@ -230,15 +230,13 @@ def test_states_are_grouped_as_the_simulators_do():
 def test_batches_and_parts(window, index):
     contacts, messages, outcomes = window
     samples = make_samples(contacts, messages, outcomes=outcomes)
-    dense = np.zeros((len(index), WINDOW * samples.grid.size), dtype=np.uint16)
+    dense = np.zeros((len(index), WINDOW * samples.grid.size), dtype=np.float32)
     for row, i in enumerate(index):
         for (age, level), count in reference_neural.samples_histogram(samples, i).items():
             dense[row, age * samples.grid.size + level] = count
+    np.testing.assert_array_equal(samples.batch(index), dense)
     taken = samples.take(index)
-    row = np.repeat(np.arange(len(index)), np.diff(taken.offsets))
-    found = np.zeros_like(dense)
-    found[row, taken.cells] = taken.repeats
-    np.testing.assert_array_equal(found, dense)
+    np.testing.assert_array_equal(taken.batch(np.arange(len(index))), dense)
     np.testing.assert_array_equal(taken.person, samples.person[index])
     same(concatenate([samples.take([0]), samples.take(np.arange(1, len(samples)))]), samples)
 
@@ -247,7 +245,7 @@ def test_wrong_indices_and_grids():
     samples = make_samples([(0, 1, 0)], np.zeros((1, 2)))
     for index in ([-1], [2]):
         with pytest.raises(InputError, match="outside"):
-            samples.take(index)
+            samples.batch(index)
     other = type(samples)(
         **{f: getattr(samples, f) for f in type(samples).__dataclass_fields__ if f != "grid"},
         grid=cubic_grid(64),

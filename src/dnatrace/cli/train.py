@@ -58,8 +58,8 @@ def train(
         raise InputError(f"network '{network}' does not exist; there are {', '.join(NETWORKS)}")
     if network in DECODERS:
         _refuse(network, of_dna)
-        train_them = _train_decoder if network == "tally" else _train_people
-        rows, learned = train_them(out, seed, of_tally, force), "runs of its own"
+        rows = _train_decoders(out, network, seed, of_tally, force)
+        learned = "runs of its own"
     else:
         _refuse(network, of_tally)
         rows = _train_networks(out, network, seed, of_dna, force)
@@ -95,36 +95,22 @@ def _train_networks(
     return train_models(order, force=force, track=track)
 
 
-def _train_decoder(
-    out: Path, seed: int, options: dict[str, Any], force: bool
+def _train_decoders(
+    out: Path, network: str, seed: int, options: dict[str, Any], force: bool
 ) -> list[dict[str, Any]]:
     from dnatrace.networks.model_file import SUFFIX
     from dnatrace.runs.progress import track
 
+    if "tallies" in options and network != "tally":
+        raise InputError(f"--tallies has no meaning for the network '{network}'")
     with needs_extra("train", "training"):
-        from dnatrace.training.decoder import Settings
-        from dnatrace.training.decoder_rounds import Order, train_decoder
-    settings = {k: options.pop(k) for k in ("steps", "tallies") if k in options}
-    order = Order(out=out / f"tally{SUFFIX}", settings=Settings(seed=seed, **settings), **options)
-    _make_room(out, [order.out], force)
-    return [train_decoder(order, track=track)]
-
-
-def _train_people(
-    out: Path, seed: int, options: dict[str, Any], force: bool
-) -> list[dict[str, Any]]:
-    from dnatrace.networks.model_file import SUFFIX
-    from dnatrace.runs.progress import track
-
-    if "tallies" in options:
-        raise InputError("--tallies has no meaning for the network 'headcount'")
-    with needs_extra("train", "training"):
-        from dnatrace.training.decoder_rounds import Order
-        from dnatrace.training.person_rounds import PERSON, SETTINGS, STUDENTS, train_people
-    steps = {"steps": options.pop("steps")} if "steps" in options else {}
-    settings = replace(SETTINGS, seed=seed, **steps)
-    _make_room(out, [out / f"{student.name}{SUFFIX}" for student in STUDENTS], force)
-    return train_people(Order(out=out, settings=settings, plan=PERSON, **options), track=track)
+        from dnatrace.training.decoder_rounds import TALLY, Order, train_decoders
+        from dnatrace.training.person_rounds import PERSON
+    plan = TALLY if network == TALLY.network else PERSON
+    own = {name: options.pop(name) for name in ("steps", "tallies") if name in options}
+    order = Order(out=out, settings=replace(plan.settings, seed=seed, **own), plan=plan, **options)
+    _make_room(out, [out / f"{student.name}{SUFFIX}" for student in plan.students], force)
+    return train_decoders(order, track=track)
 
 
 def _make_room(out: Path, files: list[Path], force: bool) -> None:

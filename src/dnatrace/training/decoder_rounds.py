@@ -1,13 +1,14 @@
-"""A decoder from nothing: rounds of runs under the last decoder, and training on all runs so far.
+"""Decoders from nothing: rounds of runs under the last decoders, and training on all runs so far.
 
 What people look like when a policy works differs from what they look like when it does not, so the
-first runs are made under `dna` and later ones under the decoder of the round before (DAgger: Ross,
-Gordon and Bagnell 2011). Runs differ in ε, first infections, test errors, adherence and capacity.
+first runs are made under `dna` and later ones under the decoders of the round before, which take
+turns (DAgger: Ross, Gordon and Bagnell 2011). Runs differ in ε, first infections, test errors,
+adherence and capacity.
 """
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.methods.base import Method
 from dnatrace.methods.tally import ContactRate, Tally, tallies
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import Alarm, Decoder, DecoderInputs, write_decoder
-from dnatrace.networks.inputs import newest_first_by_person
+from dnatrace.networks.decoder import Alarm, Decoder, DecoderInputs, Heads, write_decoder
+from dnatrace.networks.inputs import newest_first, newest_first_by_person
+from dnatrace.networks.model_file import SUFFIX
 from dnatrace.policy import isolation
 from dnatrace.rng import Stream
 from dnatrace.runs.config import RunConfig, load_config
@@ -36,8 +38,6 @@ from dnatrace.training import decoder as decoder_training
 from dnatrace.training.decoder import Cases, Settings, personal_inputs
 
 ALARM = Alarm(low=0.02, high=0.1)
-FIRST_SEED = 8001
-EPSILONS = (1.0, 0.2, 0.1, 0.05, 0.001, 0.4)
 SCENARIOS: tuple[dict[str, Any], ...] = (
     {},
     {"initially_infected": 50},
@@ -56,11 +56,60 @@ _LIBRARIES = ("numpy", "jax", "jaxlib", "optax")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Student:
+    """A decoder to be trained; this one is that of `tally`, which reads one number per release.
+
+    Attributes:
+        name: of its file.
+        alarm: of the messages that it counts.
+        heads: how heads are counted; None when none are.
+    """
+
+    name: str
+    alarm: Alarm
+    heads: Heads | None = None
+
+    @property
+    def channels(self) -> int:
+        """How many numbers of a release it watches."""
+        return 1
+
+    def method(self, config: RunConfig, decoder: Decoder) -> Method:
+        """Return the method that uses the decoder."""
+        return Tally(setup=config.method_setup(), decoder=decoder)
+
+    def cases(self, all_numbers: Cases, first: int) -> Cases:
+        """Return the cases with its own numbers alone, which begin with number `first`."""
+        del first
+        return all_numbers
+
+    def settings(self, asked: Settings) -> Settings:
+        """Return how it is trained."""
+        return asked
+
+
+Watch = Callable[[DayLog], NDArray[np.float32]]  # what a release of the day shows without noise
+
+
+def tally_of(log: DayLog) -> NDArray[np.float32]:
+    """Return the tallies of a day, without noise."""
+    assert log.secret.messages is not None  # asked for
+    return tallies(log.secret.window, log.secret.messages, ALARM).astype(np.float32)
+
+
+def _watch_tallies() -> Watch:
+    return tally_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Which runs to learn from.
 
     Attributes:
         network: what is trained, as the command line calls it.
+        students: who learn from the same runs.
+        watch: returns what is called day by day of a run.
+        settings: of training, unless others are asked for.
         first_seed: of the runs; nothing is ever measured on these seeds.
         epsilons: in turn.
         scenarios: in turn, over
@@ -68,6 +117,9 @@ class Plan:
     """
 
     network: str
+    students: tuple[Student, ...]
+    watch: Callable[[], Watch]
+    settings: Settings = field(default_factory=Settings)
     first_seed: int
     epsilons: tuple[float, ...]
     scenarios: tuple[dict[str, Any], ...]
@@ -83,8 +135,10 @@ class Plan:
 
 TALLY = Plan(
     network="tally",
-    first_seed=FIRST_SEED,
-    epsilons=EPSILONS,
+    students=(Student(name="tally", alarm=ALARM),),
+    watch=_watch_tallies,
+    first_seed=8001,
+    epsilons=(1.0, 0.2, 0.1, 0.05, 0.001, 0.4),
     scenarios=SCENARIOS,
     always=FIRST_POLICY,
 )
@@ -95,7 +149,7 @@ class Order:
     """What to train.
 
     Attributes:
-        out: the file to write; a folder when a plan has several decoders.
+        out: the folder to write into.
         rounds: of runs and training.
         runs: per round.
         people: of every run.
@@ -130,71 +184,89 @@ class Order:
     def command(self) -> str:
         """The command that makes the decoder."""
         s, usual = self.settings, Settings()
-        parts = [
-            f"dnatrace train --network {self.plan.network} --rounds {self.rounds}",
-            f"--runs {self.runs}",
-        ]
-        parts += [f"--people {self.people} --days {self.days} --steps {s.steps}"]
+        parts = [f"dnatrace train --network {self.plan.network} --rounds {self.rounds}"]
+        parts += [f"--runs {self.runs} --people {self.people} --days {self.days} --steps {s.steps}"]
         parts += [f"--tallies {s.tallies}"] if s.tallies != usual.tallies else []
         return " ".join([*parts, f"--seed {s.seed}"])
 
 
-def train_decoder(order: Order, *, track: LabelledTrack | None = None) -> dict[str, Any]:
-    """Train a decoder, write it, and return a row about it.
+def train_decoders(order: Order, *, track: LabelledTrack | None = None) -> list[dict[str, Any]]:
+    """Train all students of a plan, write them, and return a row about each.
 
     Guarantee: the same order gives the same bytes on one machine, whatever the workers.
-    Cost: rounds × runs closed-loop runs, and `settings.steps` steps per round.
+    Cost: rounds × runs closed-loop runs, and `settings.steps` steps per round and student.
     """
-    parts: list[Cases] = []
-    decoder: Decoder | None = None
+    plan, parts = order.plan, list[Cases]()
+    decoders: dict[str, Decoder] = {}
     for number in range(order.rounds):
-        jobs = [(config, decoder) for config in order.configs(number)]
-        parts += collect(order, number, jobs, _cases_of_job, track)
+        jobs = [
+            (config, plan.watch, plan.students[(i + number) % len(plan.students)], dict(decoders))
+            for i, config in enumerate(order.configs(number))
+        ]
+        parts += _collect(order, number, jobs, track)
+        together = decoder_training.join(parts)
+        decoders = _taught(order, number, together, track)
+    rows = []
+    for name, decoder in decoders.items():
+        path = order.out / f"{name}{SUFFIX}"
+        write_decoder(path, decoder)
+        runs = order.rounds * order.runs
+        about = {"decoder": str(path), "runs": runs, "cases": len(together)}
+        kilobytes = round(path.stat().st_size / 1e3, 1)
+        rows.append(about | {"digest": decoder.digest, "kilobytes": kilobytes})
+    return rows
+
+
+def _taught(
+    order: Order, number: int, together: Cases, track: LabelledTrack | None
+) -> dict[str, Decoder]:
+    """Return all students after a round, by name."""
+    decoders, first = {}, 0
+    for student in order.plan.students:
+        settings = student.settings(order.settings)
         weights = decoder_training.train(
-            decoder_training.join(parts),
-            order.settings,
-            track=labelled(track, f"round {number + 1}, steps"),
+            student.cases(together, first),
+            settings,
+            track=labelled(track, f"round {number + 1}, {student.name}, steps"),
         )
-        decoder = Decoder(
-            name=order.out.stem,
-            alarm=ALARM,
+        taught = replace(order, settings=settings)
+        decoders[student.name] = Decoder(
+            name=student.name,
+            alarm=student.alarm,
             weights=weights,
-            provenance=provenance_of(order, number + 1, sum(map(len, parts))),
+            provenance=_provenance(taught, number + 1, len(together)),
+            heads=student.heads,
         )
-    assert decoder is not None  # rounds ≥ 1
-    write_decoder(order.out, decoder)
-    return {
-        "decoder": str(order.out),
-        "runs": order.rounds * order.runs,
-        "cases": sum(map(len, parts)),
-        "digest": decoder.digest,
-        "kilobytes": round(order.out.stat().st_size / 1e3, 1),
-    }
+        first += student.channels
+    return decoders
 
 
-def collect(
-    order: Order, number: int, jobs: list[Any], learn: Any, track: LabelledTrack | None
+def _collect(
+    order: Order, number: int, jobs: list[Any], track: LabelledTrack | None
 ) -> list[Cases]:
-    """Return the cases of all jobs of a round, in their order; `learn` makes those of one job."""
+    """Return the cases of all jobs of a round, in their order."""
     # Fresh processes: forking one that has loaded JAX can hang.
     spawn = get_context("spawn")
     with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
         with deaf_to_interrupts(), thread_settings(1):  # processes start here
-            done: Iterable[list[Cases]] = pool.map(learn, jobs)
+            done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
         if track is not None:
             done = track(done, len(jobs), f"round {number + 1}, runs")
         return [day for run in done for day in run]
 
 
-def _cases_of_job(job: tuple[RunConfig, Decoder | None]) -> list[Cases]:
-    config, decoder = job
-    setup = config.method_setup()
-    made = config.method.build(setup) if decoder is None else Tally(setup=setup, decoder=decoder)
-    return cases_of(record(config, made), seed=config.seed)
+def _cases_of_job(
+    job: tuple[RunConfig, Callable[[], Watch], Student, dict[str, Decoder]],
+) -> list[Cases]:
+    config, watch, student, decoders = job
+    if student.name in decoders:
+        method = student.method(config, decoders[student.name])
+    else:
+        method = config.method.build(config.method_setup())
+    return cases_of(record(config, method, watch()), seed=config.seed)
 
 
-def provenance_of(order: Order, rounds: int, cases: int) -> dict[str, Any]:
-    """Return where a decoder comes from."""
+def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
     plan = order.plan
     return {
         "dnatrace": __version__,
@@ -244,24 +316,8 @@ class Record:
     test_errors: TestErrors
 
 
-def tally_of(log: DayLog) -> NDArray[np.float32]:
-    """Return the tallies of a day, without noise."""
-    assert log.secret.messages is not None  # asked for
-    return tallies(log.secret.window, log.secret.messages, ALARM).astype(np.float32)
-
-
-def record(
-    config: RunConfig,
-    method: Method,
-    watch: Callable[[DayLog], NDArray[np.float32]] = tally_of,
-) -> Record:
-    """Run the closed loop and return what training needs of it; results must not be delayed.
-
-    Args:
-        config: what to run.
-        method: who chooses whom to test.
-        watch: called day by day, returns what a release would show without noise.
-    """
+def record(config: RunConfig, method: Method, watch: Watch = tally_of) -> Record:
+    """Run the closed loop and return what training needs of it; results must not be delayed."""
     if config.tests.order_delay or config.tests.result_delay:
         raise InputError("decoders learn from runs without delays of tests")
     loop = build_loop(config, method=method, with_messages=True)
@@ -329,9 +385,10 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
         age_groups=run.age_groups[people],
         test_errors=run.test_errors,
     )
-    errors = run.test_errors
+    errors, watched = run.test_errors, run.tallies[past][..., people]
+    by_age = newest_first(watched.reshape(len(watched), -1), 0)  # [14, numbers × people]
     return Cases(
-        tallies=_numbers(run.tallies[past][..., people]),
+        tallies=np.ascontiguousarray(by_age.reshape(-1, people.size).T),
         noisy=newest_first_by_person(run.met[past, people], 0),
         personal=personal_inputs(inputs),
         worth=np.concatenate([worth[infected], np.zeros(_OTHERS)]).astype(np.float32),
@@ -340,12 +397,3 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
         infected=np.array([infected.size]),
         others=np.array([_OTHERS]),
     )
-
-
-def _numbers(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return [people, 14 × numbers], the newest day first, of [days, (numbers,) people]."""
-    by_day = rows[:, None] if rows.ndim == 2 else rows
-    n_days, n_numbers, n_people = by_day.shape
-    full = np.zeros((WINDOW, n_numbers, n_people), dtype=np.float32)
-    full[:n_days] = by_day[::-1]
-    return np.ascontiguousarray(full.reshape(-1, n_people).T)

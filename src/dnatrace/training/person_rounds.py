@@ -23,23 +23,12 @@ from dnatrace.methods.headcount import (
 )
 from dnatrace.methods.public_facts import FLOOR, PublicFactsAlone
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import HEADS_SPREAD, Alarm, Decoder, Heads, write_decoder
-from dnatrace.networks.model_file import SUFFIX
+from dnatrace.networks.decoder import HEADS_SPREAD, Alarm, Decoder, Heads
 from dnatrace.privacy.accounting import Unit
 from dnatrace.runs.config import RunConfig
-from dnatrace.runs.progress import LabelledTrack, labelled
 from dnatrace.tracing import DayLog
-from dnatrace.training import decoder as decoder_training
 from dnatrace.training.decoder import Cases, Settings
-from dnatrace.training.decoder_rounds import (
-    FIRST_POLICY,
-    Order,
-    Plan,
-    cases_of,
-    collect,
-    provenance_of,
-    record,
-)
+from dnatrace.training.decoder_rounds import FIRST_POLICY, Plan, Student
 
 ALARM = Alarm(low=0.3, high=0.9)  # of messages relative to that of a fresh positive test
 SCENARIOS: tuple[dict[str, Any], ...] = (
@@ -60,27 +49,13 @@ SCENARIOS: tuple[dict[str, Any], ...] = (
     {"tests.capacity": 0.06},
     {"tests.capacity": 0.08, "initially_infected": 50},
 )
-PERSON = Plan(
-    network="headcount",
-    first_seed=11_001,
-    epsilons=(5.0, 1.0, 30.0, 100.0, 0.2, 15.0, 300.0),  # of a person
-    scenarios=SCENARIOS,
-    always=FIRST_POLICY | {"seir.exchange": "own-tests"},
-)
-SETTINGS = Settings(least_noise=0.05, most_noise=60.0, spread=HEADS_SPREAD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Student:
-    """A decoder to be trained.
+class Person(Student):
+    """A decoder that reads counts of heads, or public facts alone when there are none."""
 
-    Attributes:
-        name: of its file.
-        heads: what it reads; None for public facts alone.
-    """
-
-    name: str
-    heads: Heads | None
+    alarm: Alarm = ALARM
 
     @property
     def channels(self) -> int:
@@ -122,15 +97,15 @@ class Student:
 
 
 STUDENTS = (
-    Student(
+    Person(
         name=DECODERS[HeadcountRelease.DAILY],
         heads=Heads(release="daily", fading=1.0, bounds=(0.0, 2.0, 6.0)),
     ),
-    Student(
+    Person(
         name=DECODERS[HeadcountRelease.NEWS],
         heads=Heads(release="news", fading=0.8, bounds=(0.1, 0.35, 0.75, 1.05, 2.2)),
     ),
-    Student(name=FLOOR, heads=None),
+    Person(name=FLOOR),
 )
 
 
@@ -147,61 +122,13 @@ class Watcher:
         return np.concatenate(counted).astype(np.float32)
 
 
-def train_people(order: Order, *, track: LabelledTrack | None = None) -> list[dict[str, Any]]:
-    """Train all students, write them into the folder `order.out`, and return a row about each.
-
-    Guarantee: the same order gives the same bytes on one machine, whatever the workers.
-    Cost: rounds × runs closed-loop runs, and `settings.steps` steps per round and student.
-    """
-    parts: list[Cases] = []
-    decoders: dict[str, Decoder] = {}
-    for number in range(order.rounds):
-        jobs = [
-            (config, STUDENTS[(i + number) % len(STUDENTS)], dict(decoders))
-            for i, config in enumerate(order.configs(number))
-        ]
-        parts += collect(order, number, jobs, _cases_of_job, track)
-        together = decoder_training.join(parts)
-        decoders = _taught(order, number, together, track)
-    rows = []
-    for name, decoder in decoders.items():
-        path = order.out / f"{name}{SUFFIX}"
-        write_decoder(path, decoder)
-        runs = order.rounds * order.runs
-        about = {"decoder": str(path), "runs": runs, "cases": len(together)}
-        kilobytes = round(path.stat().st_size / 1e3, 1)
-        rows.append(about | {"digest": decoder.digest, "kilobytes": kilobytes})
-    return rows
-
-
-def _taught(
-    order: Order, number: int, together: Cases, track: LabelledTrack | None
-) -> dict[str, Decoder]:
-    """Return all students after a round, by name."""
-    decoders, first = {}, 0
-    for student in STUDENTS:
-        settings = student.settings(order.settings)
-        taught = replace(order, settings=settings)
-        weights = decoder_training.train(
-            student.cases(together, first),
-            settings,
-            track=labelled(track, f"round {number + 1}, {student.name}, steps"),
-        )
-        decoders[student.name] = Decoder(
-            name=student.name,
-            alarm=ALARM,
-            weights=weights,
-            provenance=provenance_of(taught, number + 1, len(together)),
-            heads=student.heads,
-        )
-        first += student.channels
-    return decoders
-
-
-def _cases_of_job(job: tuple[RunConfig, Student, dict[str, Decoder]]) -> list[Cases]:
-    config, student, decoders = job
-    if student.name in decoders:
-        method = student.method(config, decoders[student.name])
-    else:
-        method = config.method.build(config.method_setup())
-    return cases_of(record(config, method, Watcher()), seed=config.seed)
+PERSON = Plan(
+    network="headcount",
+    students=STUDENTS,
+    watch=Watcher,
+    settings=Settings(least_noise=0.05, most_noise=60.0, spread=HEADS_SPREAD),
+    first_seed=11_001,
+    epsilons=(5.0, 1.0, 30.0, 100.0, 0.2, 15.0, 300.0),  # of a person
+    scenarios=SCENARIOS,
+    always=FIRST_POLICY | {"seir.exchange": "own-tests"},
+)

@@ -105,6 +105,16 @@ class Samples:
         """Whether in E or I: bool [n]."""
         return (self.seir == State.E) | (self.seir == State.I)
 
+    def batch(self, index: ArrayLike) -> NDArray[np.float32]:
+        """Return the dense histograms of some samples: float32 [index, ages × levels].
+
+        Cost: 7 kB per sample with 128 levels.
+        """
+        part = self.take(index)
+        shape = (len(part), WINDOW * self.grid.size)
+        sparse = csr_array((part.repeats, part.cells, part.offsets), shape=shape)
+        return np.asarray(sparse.toarray(), dtype=np.float32)
+
     def take(self, index: ArrayLike) -> Self:
         """Return some samples, in the order of `index`, which may repeat or be a mask, copied."""
         chosen = np.asarray(index)
