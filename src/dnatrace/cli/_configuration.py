@@ -27,7 +27,7 @@ _OPTIONS = {
     "score": Annotated[str | None, Option(help="infected or exposed-or-infected.")],
     "epsilon": Annotated[float | None, Option(help="Privacy budget.")],
     "delta": Annotated[float | None, Option(help="Probability the bound may fail.")],
-    "unit": Annotated[str | None, Option(help="ε per release, contact or pair.")],
+    "unit": Annotated[str | None, Option(help="ε per person, release, contact or pair.")],
     "gamma": Gamma,
     "p1": Annotated[float | None, Option(help="Transmission per contact, as phones believe.")],
     "noise": Annotated[str | None, Option(help="fast (simulation) or secure.")],
