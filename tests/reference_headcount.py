@@ -46,7 +46,7 @@ def score(decoder, numbers, noise, inputs, person):
     known = 14 * channels
     x = [0.0] * (known + 14 + 14 + 1 + 9 + 3)
     for i, noisy in enumerate(numbers[:, person]):
-        x[i] = noisy / math.sqrt(noise**2 + 1.0)
+        x[i] = noisy / (noise**2 + 1.0)
     for age, outcome in enumerate(inputs.outcomes[::-1, person]):
         if outcome >= 0:
             x[known + 14 * outcome + age] = 1.0

@@ -6,7 +6,7 @@ noise they have, and of what the person knows (own tests, average number of cont
 error rates of tests). This one is a network with two hidden layers. Inputs, in order:
 
     14  noisy tallies, newest first, over sqrt(noise² + 4²); of head counts 14 × channels, the
-        channels of a day side by side, over sqrt(noise² + 1)
+        channels of a day side by side, over noise² + 1
     14  negative own test on the day, newest first
     14  positive own test
      1  log(1 + average contacts per day)
@@ -37,7 +37,7 @@ N_COMMON = 3
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
 N_INPUTS = WINDOW + _KNOWN
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
-SPREAD, HEADS_SPREAD = 4.0, 1.0  # of tallies and of head counts between people, about
+_SPREAD, _HEADS_SPREAD = 4.0, 1.0  # of tallies and of head counts between people, about
 _STEPS = 2.0**20  # of an alarm
 MOST_CHANNELS = 16
 LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
@@ -124,9 +124,18 @@ class DecoderInputs:
         return own, log_contacts, groups_or_unknown(self.age_groups, len(own))
 
 
-def scaled_tallies(tallies: NDArray[Any], noise: Any, spread: float = SPREAD) -> Floats:
+def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
     """Return noisy tallies on the scale of the network: float32, of the shape that was given."""
-    return (tallies / np.sqrt(noise * noise + spread * spread)).astype(np.float32)
+    return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
+
+
+def scaled_heads(numbers: NDArray[Any], noise: Any) -> Floats:
+    """Return noisy head counts on the scale of the network: float32, of the shape that was given.
+
+    Divided by a variance, not by its root: that is how much evidence a number is (the log of a
+    likelihood ratio), so that numbers that are mostly noise vanish by themselves.
+    """
+    return (numbers / (noise * noise + _HEADS_SPREAD * _HEADS_SPREAD)).astype(np.float32)
 
 
 def common_inputs(noise: Any, error_rates: Any) -> Floats:
@@ -185,11 +194,6 @@ class Decoder:
         return len(self.heads.bounds) if self.heads else 1
 
     @property
-    def spread(self) -> float:
-        """How much what it reads differs between people, about."""
-        return HEADS_SPREAD if self.heads else SPREAD
-
-    @property
     def reads_releases(self) -> bool:
         """Whether anything but public facts has any weight."""
         return bool(self.weights["0.weight"][: self.channels * WINDOW].any())
@@ -215,8 +219,9 @@ class Decoder:
             inputs: of everybody.
         """
         numbers, n_people = tallies.shape
+        scale = scaled_heads if self.heads else scaled_tallies
         scaled = np.zeros((n_people, self.channels * WINDOW), dtype=np.float32)
-        scaled[:, :numbers] = scaled_tallies(tallies, noise, self.spread).T
+        scaled[:, :numbers] = scale(tallies, noise).T
         w = self.weights
         errors = inputs.test_errors
         rates = (errors.false_positive_rate, errors.false_negative_rate)

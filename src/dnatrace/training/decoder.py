@@ -22,9 +22,9 @@ from dnatrace.networks.decoder import (
     LEAST_NOISE,
     MOST_NOISE,
     N_COMMON,
-    SPREAD,
     DecoderInputs,
     common_inputs,
+    scaled_heads,
     scaled_tallies,
     shapes,
 )
@@ -48,7 +48,7 @@ class Settings:
         least_noise: standard deviation of the noise on a tally, log-uniform from this …
         most_noise: … to this.
         tallies: how many of the newest tallies are read; 0 for public facts alone.
-        spread: of tallies between people, about, which they are scaled by.
+        heads: whether tallies are head counts, which are scaled otherwise.
         seed: of first weights, noise and order.
     """
 
@@ -61,7 +61,7 @@ class Settings:
     least_noise: float = LEAST_NOISE
     most_noise: float = MOST_NOISE
     tallies: int = WINDOW
-    spread: float = SPREAD
+    heads: bool = False
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -180,7 +180,8 @@ class _Rows:
         if settings.tallies == 0:
             common[:, 0] = 0.0
         common = np.broadcast_to(common[:, None, :], (*rows.shape, N_COMMON))
-        parts = [scaled_tallies(tallies, noise, settings.spread), c.personal[rows], common]
+        scale = scaled_heads if settings.heads else scaled_tallies
+        parts = [scale(tallies, noise), c.personal[rows], common]
         return np.concatenate(parts, axis=-1)
 
 

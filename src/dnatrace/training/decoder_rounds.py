@@ -114,6 +114,8 @@ class Plan:
         epsilons: in turn.
         scenarios: in turn, over
         always: settings of all runs.
+        most_infected: share of people in E or I beyond which a day is not learned from: a lost
+            epidemic has most of the cases, and nothing can be done about it any more.
     """
 
     network: str
@@ -124,6 +126,7 @@ class Plan:
     epsilons: tuple[float, ...]
     scenarios: tuple[dict[str, Any], ...]
     always: dict[str, Any]
+    most_infected: float = 1.0
 
     def config(self, i: int, *, seed: int, people: int, days: int) -> RunConfig:
         """Return the run number i of a round."""
@@ -200,7 +203,7 @@ def train_decoders(order: Order, *, track: LabelledTrack | None = None) -> list[
     decoders: dict[str, Decoder] = {}
     for number in range(order.rounds):
         jobs = [
-            (config, plan.watch, plan.students[(i + number) % len(plan.students)], dict(decoders))
+            (config, plan, plan.students[(i + number) % len(plan.students)], dict(decoders))
             for i, config in enumerate(order.configs(number))
         ]
         parts += _collect(order, number, jobs, track)
@@ -255,15 +258,14 @@ def _collect(
         return [day for run in done for day in run]
 
 
-def _cases_of_job(
-    job: tuple[RunConfig, Callable[[], Watch], Student, dict[str, Decoder]],
-) -> list[Cases]:
-    config, watch, student, decoders = job
+def _cases_of_job(job: tuple[RunConfig, Plan, Student, dict[str, Decoder]]) -> list[Cases]:
+    config, plan, student, decoders = job
     if student.name in decoders:
         method = student.method(config, decoders[student.name])
     else:
         method = config.method.build(config.method_setup())
-    return cases_of(record(config, method, watch()), seed=config.seed)
+    watched = record(config, method, plan.watch())
+    return cases_of(watched, seed=config.seed, most_infected=plan.most_infected)
 
 
 def _provenance(order: Order, rounds: int, cases: int) -> dict[str, Any]:
@@ -354,15 +356,21 @@ def _of_day(log: DayLog, rate: ContactRate) -> dict[str, NDArray[Any]]:
     }
 
 
-def cases_of(run: Record, *, seed: int) -> list[Cases]:
+def cases_of(run: Record, *, seed: int, most_infected: float = 1.0) -> list[Cases]:
     """Return people to learn from: for every day, those whom a test on the next day would find.
 
     At most 40 infected people and 240 others, who may be infected, too, of those who can be tested
     on the next day; nothing of days on which nobody would be found. Finding somebody is worth the
-    square root of how many people they meet, and nothing when they would not isolate.
+    square root of how many people they meet, and nothing when they would not isolate. Days on which
+    a larger share than `most_infected` is in E or I are left out.
     """
     rng = Stream(seed, "decoder/cases").generator()
-    days = [_day_cases(run, day, rng) for day in range(_FIRST_DAY, len(run.seir) - 1)]
+    share = ((run.seir == State.E) | (run.seir == State.I)).mean(axis=1)
+    days = [
+        _day_cases(run, day, rng)
+        for day in range(_FIRST_DAY, len(run.seir) - 1)
+        if share[day + 1] <= most_infected
+    ]
     return [day for day in days if day is not None]
 
 
