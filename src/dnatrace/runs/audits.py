@@ -127,11 +127,12 @@ def _claimed_epsilon(config: RunConfig, encounter: Encounter) -> float:
     game(0, 1)
     stated = Ledger()
     for event in game.events:
-        stated.record(_as_stated(event) if isinstance(event, UnprovenEvent) else event)
+        stated.record(as_stated(event) if isinstance(event, UnprovenEvent) else event)
     return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta)
 
 
-def _as_stated(event: UnprovenEvent) -> GaussianEvent:
+def as_stated(event: UnprovenEvent) -> GaussianEvent:
+    """Return the event as the method states it, whether or not it holds."""
     return GaussianEvent(
         day=event.day, mechanism=event.mechanism, mu=event.mu, lifetime=event.lifetime
     )
