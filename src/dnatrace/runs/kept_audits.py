@@ -2,7 +2,8 @@
 
 import datetime
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dnatrace.methods.adversary import OwnTests
 from dnatrace.methods.base import release_of
 from dnatrace.privacy.audit import AuditResult, verdict
 from dnatrace.runs.config import RunConfig, flatten
+from dnatrace.runs.person_audits import PersonAudit
 
 _TEST_ERRORS = ("false_positive_rate", "false_negative_rate")
 _NAMED = 3  # differences that are told one by one
@@ -46,6 +48,45 @@ def describe(
         "verdict": result.verdict,
         "audited_digest": config.digest_of(settings),
         "audited": settings,
+    }
+
+
+def describe_person(
+    config: RunConfig, results: Sequence[PersonAudit], *, closed_loop: bool
+) -> dict[str, Any]:
+    """Return audits of a person as plain values; an ε without bound is None and says so."""
+    settings = audited_settings(config)
+    return {
+        "method": config.method.name,
+        "release": release_of(config.method),
+        "epsilon": config.privacy.epsilon,
+        "delta": config.privacy.delta,
+        "unit": config.privacy.unit.value,
+        "closed_loop": closed_loop,
+        "worlds": [_world(result) for result in results],
+        "passed": all(result.passed for result in results),
+        "audited_digest": config.digest_of(settings),
+        "audited": settings,
+    }
+
+
+def _world(result: PersonAudit) -> dict[str, Any]:
+    unbounded = result.epsilon is not None and math.isinf(result.epsilon)
+    return {
+        "world": str(result.world),
+        "claimed_epsilon": result.claimed_epsilon,
+        "claimed_for": "person" if result.proved else "contact",
+        "epsilon": None if unbounded else result.epsilon,
+        "unbounded": unbounded,
+        "largest_move": result.largest_move,
+        "releases": result.releases,
+        "met": result.met,
+        "success": result.success,
+        "guesses": result.guesses,
+        "empirical_epsilon_lower_bound": result.drawn.lower_bound if result.drawn else None,
+        "draws": result.drawn.draws if result.drawn else 0,
+        "passed": result.passed,
+        "words": result.words,
     }
 
 
@@ -93,6 +134,9 @@ def _difference(kept: Mapping[str, Any], config: RunConfig) -> str | None:
 
 
 def _words(a: Mapping[str, Any]) -> str:
+    if "worlds" in a:
+        told = " ".join(f"{row['world']}: {row['words']}" for row in a["worlds"])
+        return f"on {a['date']}, one test of a person, end to end. {told}"
     bound, claimed, draws = a["empirical_epsilon_lower_bound"], a["claimed_epsilon"], a["draws"]
     return (
         f"on {a['date']}, own tests: {a['own_tests']}. Claimed ε = {claimed:.3g} for one contact "
