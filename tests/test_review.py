@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pickle
 import struct
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -351,6 +352,8 @@ def test_a_cached_network_cannot_be_changed(load):
         assert not array.flags.writeable
     with pytest.raises(TypeError):
         network.weights[next(iter(network.weights))] = parts[0]
+    sent = pickle.loads(pickle.dumps(network.weights))  # as to another process
+    assert not any(array.flags.writeable for array in sent.values())
 
 
 # Files of models.

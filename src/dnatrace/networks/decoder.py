@@ -181,7 +181,7 @@ class Decoder:
 
     def __post_init__(self) -> None:
         width = self.weights["0.bias"].size if "0.bias" in self.weights else 0
-        object.__setattr__(self, "weights", model_file.frozen(self.weights))
+        object.__setattr__(self, "weights", model_file.FrozenArrays(self.weights))
         check_weights(shapes(width, self.channels), self.weights)
         object.__setattr__(self, "digest", _digest(self))
 

@@ -7,11 +7,10 @@ the arrays one after the other. Everything beside the arrays is JSON text under 
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,9 +70,26 @@ def once_per_file(read: Callable[[str, Path], Loaded]) -> Callable[[str, Path], 
     return load
 
 
-def frozen(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """Return read-only copies by name, so that what was checked stays what is used."""
-    return MappingProxyType({name: read_only(array) for name, array in arrays.items()})
+class FrozenArrays(Mapping[str, NDArray[Any]]):
+    """Read-only copies of arrays by name, so that what was checked stays what is used."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = {name: read_only(array) for name, array in arrays.items()}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __or__(self, others: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        return self._arrays | dict(others)
+
+    def __reduce__(self) -> tuple[type["FrozenArrays"], tuple[dict[str, NDArray[Any]]]]:
+        return FrozenArrays, (self._arrays,)  # what was read-only is so in another process, too
 
 
 def read_only(array: Any) -> Any:

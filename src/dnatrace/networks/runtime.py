@@ -57,7 +57,7 @@ class Model:
 
     def __post_init__(self) -> None:
         for name in ("weights", "trained"):  # what was certified stays what is used
-            object.__setattr__(self, name, model_file.frozen(getattr(self, name)))
+            object.__setattr__(self, name, model_file.FrozenArrays(getattr(self, name)))
         object.__setattr__(self, "grid", model_file.read_only(self.grid))
         parts = (self.architecture, self.weights, self.grid)
         object.__setattr__(self, "certificate", certify(*parts))
