@@ -1,6 +1,6 @@
 """Choosing tests by a published threshold: `python -m verification.threshold`.
 
-Runs `tally` and `fn` with both policies, `highest-scores`, which reads all scores, and `threshold`,
+Runs the default method with both policies, `highest-scores`, which reads all scores, and `threshold`,
 which reads a noisy histogram of them, on the same seeds of the city (10,000 people, 100 days), with
 tests for 8 and 4 % of people per day, and prints the peak of infected people and the tests used.
 """
@@ -18,7 +18,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "threshold, ε = 0.1 per day": {"name": "threshold", "epsilon": 0.1},
 }
 CAPACITIES = (0.08, 0.04)
-METHODS = ("tally", "fn")
+METHODS = ("headcount",)
 NOTE = (
     "Peak of infected people in ‰; ε of the policy is for one person's score in one histogram. "
     "`tests used` is the mean share of the capacity; differences are to choosing the highest."
