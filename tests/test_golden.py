@@ -19,7 +19,12 @@ FILE = Path(__file__).parent / "golden.json"
 SMALL = {"people": 400, "days": 24, "seed": 5, "initially_infected": 12}
 UNNAMED = ("version", "config_digest")  # of the summary: they name code and run, not results
 NEWER = ("peak_reached",)  # of the summary: younger than the digests
-NEWER_COSTS = ("protects", "per_person_epsilon", "floor")  # the same of its privacy
+NEWER_COSTS = (
+    "protects",
+    "selection_epsilon",
+    "per_person_epsilon",
+    "floor",
+)  # of its privacy
 # Columns and keys that have another name now than when the digests were made.
 RENAMED = {"isolated_exposed_or_infected": "isolated_ill"}
 

@@ -17,9 +17,10 @@ from dnatrace.inference.exchange import Exchange
 from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
 from dnatrace.methods.silence import Silence
 from dnatrace.policy import app
-from dnatrace.policy.base import Ids, Policy, Situation
+from dnatrace.policy.base import Ids, Policy, Publishes, Situation
 from dnatrace.policy.laboratory import Laboratory, Queue
 from dnatrace.privacy import mechanisms
+from dnatrace.privacy.accounting import SelectionEvent
 from dnatrace.privacy.release import Released, require_released
 from dnatrace.records import ContactWindow, DayContacts, TestLog
 from dnatrace.rng import Stream
@@ -42,6 +43,7 @@ class DayLog:
         public: what each person knew of themselves at the end of the day.
         secret: what the enclave knew besides.
         released: the scores of the day; they choose tomorrow's tests.
+        selection: what the policy spent to choose today's; None when it published nothing.
         seconds: by phase: simulate, test, infer, release.
     """
 
@@ -55,6 +57,7 @@ class DayLog:
     public: PublicFacts
     secret: SecretFacts
     released: Released
+    selection: SelectionEvent | None
     seconds: dict[str, float]
 
 
@@ -200,6 +203,8 @@ class Loop:
             most_tests=self.most_tests,
         )
         chosen, policy_state = self.policy.choose(state.released, situation, policy_state)
+        policy = self.policy
+        selection = policy.selection(policy_state) if isinstance(policy, Publishes) else None
         sample, queue = self.laboratory.take(
             state.queue, chosen, states=states, isolated=isolated, day=day
         )
@@ -229,6 +234,7 @@ class Loop:
             public=public,
             secret=secret,
             released=released,
+            selection=selection,
             seconds=clock.seconds,
         )
         return after, log

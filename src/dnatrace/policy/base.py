@@ -2,13 +2,14 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.plugins import Plugin
 from dnatrace.policy.isolation import IsolationRules
+from dnatrace.privacy.accounting import SelectionEvent
 from dnatrace.privacy.release import Released
 
 Ids = NDArray[np.int64]
@@ -47,6 +48,14 @@ class Policy(Protocol):
 
     def respond(self, positives: Ids, day: int, state: Any) -> Any:
         """Return the state after these people learned of a positive result on that day."""
+
+
+@runtime_checkable
+class Publishes(Protocol):
+    """A policy that publishes something made of scores, which costs privacy."""
+
+    def selection(self, state: Any) -> SelectionEvent | None:
+        """Return what was spent by the last choice."""
 
 
 class PolicySettings(Plugin):

@@ -4,9 +4,10 @@ from dnatrace.plugins import Catalogue
 from dnatrace.policy.base import PolicySettings
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.sampled_scores import SampledScoresSettings
+from dnatrace.policy.threshold import ThresholdSettings
 
 POLICIES: Catalogue[PolicySettings] = Catalogue(
     PolicySettings,  # type: ignore[type-abstract]
     "dnatrace.policies",
-    (HighestScoresSettings, SampledScoresSettings),
+    (HighestScoresSettings, SampledScoresSettings, ThresholdSettings),
 )

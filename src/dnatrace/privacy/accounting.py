@@ -42,6 +42,7 @@ __all__ = [
     "Ledger",
     "Lifetime",
     "PublicEvent",
+    "SelectionEvent",
     "Target",
     "Unit",
     "UnprotectedEvent",
@@ -122,22 +123,59 @@ class UnprovenEvent(Event):
     noise: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionEvent(Event):
+    """Something made of everybody's scores was published, with noise, to choose whom to test.
+
+    Its unit is the score of one person on the day, not a message: it stands beside the releases.
+
+    Attributes:
+        mu: parameter of Gaussian privacy with respect to one person's score.
+        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
+    """
+
+    mu: float
+    noise: str = ""
+
+
 @dataclass(slots=True)
 class Ledger:
     """What a run has spent, event by event."""
 
     _events: list[Event] = field(default_factory=list)
+    _selections: list[SelectionEvent] = field(default_factory=list)
 
     def record(self, event: Event) -> None:
         """Add the event of one day's release."""
         if not isinstance(event, Event):
             raise InputError(f"a ledger records events, not {type(event).__name__}")
-        self._events.append(event)
+        if isinstance(event, SelectionEvent):
+            self._selections.append(event)
+        else:
+            self._events.append(event)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All events, in the order they were recorded."""
         return tuple(self._events)
+
+    @property
+    def selections(self) -> tuple[SelectionEvent, ...]:
+        """What was published to choose whom to test, day by day."""
+        return tuple(self._selections)
+
+    def selection_epsilon(self, delta: float) -> dict[str, float] | None:
+        """Return ε of one person's score in what was published on a day, and on all days.
+
+        None when tests were chosen by somebody who reads all scores.
+        """
+        if not self._selections:
+            return None
+        mus = [event.mu for event in self._selections]
+        return {
+            "day": epsilon_of_mu(max(mus), delta),
+            "run": epsilon_of_mu(math.hypot(*mus), delta),
+        }
 
     @property
     def sound(self) -> bool:
@@ -147,8 +185,8 @@ class Ledger:
     @property
     def noises(self) -> tuple[str, ...]:
         """The back ends that drew noise, by name."""
-        noised = (e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent))
-        return tuple(sorted({event.noise for event in noised}))
+        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
+        return tuple(sorted({event.noise for event in (*noised, *self._selections)}))
 
     @property
     def protects(self) -> bool:
@@ -251,6 +289,7 @@ class Ledger:
             "per_contact_epsilon": _finite(self.epsilon(Unit.CONTACT, delta)),
             "per_pair_epsilon": _finite(self.epsilon(Unit.PAIR, delta)),
             "true_epsilon": true,
+            "selection_epsilon": self.selection_epsilon(delta),
             "realised_per_contact_epsilon": epsilon_of_mu(max(spent), delta) if spent else None,
         }
 

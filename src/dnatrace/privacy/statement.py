@@ -125,6 +125,7 @@ def _protection(
         f"Mechanism: {_mechanism(ledger)}",
         *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
         f"Noise: {'; '.join(noise or 'nobody said which' for noise in ledger.noises)}.",
+        *_selection(ledger, delta),
         f"Not protected: {NOT_PROTECTED}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
     ]
@@ -153,6 +154,19 @@ def _verdict(ledger: Ledger, target: Target | None) -> str:
     return (
         f"The scores are differentially private: {promise}, proved for every history of own tests."
     )
+
+
+def _selection(ledger: Ledger, delta: float) -> list[str]:
+    """Return what choosing tests by a published threshold cost; nothing when it was not."""
+    spent = ledger.selection_epsilon(delta)
+    if spent is None:
+        return []
+    return [
+        "Choice of tests: nobody reads all scores. Phones compare theirs with a threshold from a "
+        f"noisy histogram: ε = {_number(spent['day'])} per day for the score of one person at "
+        f"δ = {delta:g}, {_number(spent['run'])} over all {len(ledger.selections)} days. This is "
+        "beside the costs above: one test of a person moves the scores of everybody they met."
+    ]
 
 
 def _without_target(ledger: Ledger) -> str:

@@ -32,6 +32,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "per_pair_epsilon": spent["per_pair_epsilon"],
         "nominal_epsilon": spent["nominal_epsilon"],
         "true_epsilon": spent["true_epsilon"],
+        "selection_epsilon": spent["selection_epsilon"],
         "sound": spent["sound"],
         "protects": spent["protects"],
         "mechanism": mechanism(ledger),

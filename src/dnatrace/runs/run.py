@@ -80,6 +80,8 @@ def run(
     for log in track(days, config.days) if track else days:
         meter.observe(log)
         ledger.record(log.released.event)
+        if log.selection is not None:
+            ledger.record(log.selection)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
     nameless = {"config_digest": None} if method is not None and name is None else {}
     return RunResult(
