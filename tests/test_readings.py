@@ -223,7 +223,7 @@ def test_files_of_the_search(here, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(search, "published_rows", lambda target: rows)
     few = [BY_NAME[name] for name in ("gamma", "adherence", "areas")]
     monkeypatch.setattr(search_files, "search", partial(search.search, places=few))
-    arguments = {"quick": True, "out": tmp_path, "as_json": True}
+    arguments = {"quick": True, "fresh": True, "out": tmp_path, "as_json": True}
     commands.reproduce(commands.Target.READINGS, **arguments)
     told = json.loads(capsys.readouterr().out)
     assert {t["place"] for t in told["trials"]} == {"gamma", "adherence"}
@@ -236,7 +236,7 @@ def test_files_of_the_search(here, tmp_path, monkeypatch, capsys):
     page = (tmp_path / "readings-search.md").read_text()
     assert "SMALL VERSION: 60 people, 3 days, 2 seeds" in page
     assert "no datasets were given" in page
-    assert "`dnatrace reproduce readings --quick`" in page
+    assert "`dnatrace reproduce readings --quick --fresh`" in page
     assert all(option.evidence in page for place in PLACES for option in place.options)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
     monkeypatch.setattr(sweeps, "execute", None)  # everything is in the store

@@ -52,7 +52,7 @@ def reproduce(
     """Run a result of the paper again and judge its claims: reproduced, not reproduced, reversed.
 
     `readings` searches the places where the paper leaves room for the reading that gives its
-    numbers, and judges that and ours on fresh seeds.
+    numbers; with --fresh that and ours are judged on twenty fresh seeds.
 
     Runs are kept in the store, so that an interrupted call resumes; with neither --out nor --store
     they are not kept. The published setting and each method at its best γ stand side by side. A run
@@ -77,7 +77,7 @@ def reproduce(
         if target is Target.GAMMA:
             return _choose_gammas(quick, out, how)
         if target is Target.READINGS:
-            return _search_readings(quick, out, data, command_line, how)
+            return _search_readings(quick, fresh, out, data, command_line, how)
         return _with_runs(target, quick, fresh, out, command_line, how)
 
 
@@ -162,27 +162,33 @@ def _choose_gammas(quick: bool, out: Path | None, how: dict[str, Any]) -> Answer
 
 
 def _search_readings(
-    quick: bool, out: Path | None, data: Path | None, command_line: str, how: dict[str, Any]
+    quick: bool,
+    fresh: bool,
+    out: Path | None,
+    data: Path | None,
+    command_line: str,
+    how: dict[str, Any],
 ) -> Answer:
-    """Search for the reading that gives the paper's numbers, and judge it on fresh seeds."""
+    """Search for the reading that gives the paper's numbers; with fresh seeds judge it on them."""
     from dnatrace.paper import search_files, setting
     from dnatrace.sweeps.results import write_all
 
     if how.pop("method") is not None:
         raise InputError("readings compares dpfn-s and dna: --method has no meaning for it")
-    found = search_files.find(setting.QUICK if quick else setting.FULL, data=data, **how)
+    size = setting.QUICK if quick else setting.FULL
+    found = search_files.find(size, fresh=fresh, data=data, **how)
     if out is not None:
         write_all(search_files.findings_files(found, command_line), out)
     best = found.search.reading.differences()
     told = ", ".join(f"{place}: {option}" for place, option in best.items()) or "ours"
-    claims = [claim.as_json() for claim in found.final.claims]
+    claims = [claim.as_json() for claim in found.claims]
     return Answer(
         values=found.as_json(),
         shown=[
             *found.notes,
             table(search_files.trial_lines(found.search.trials)),
             f"Best reading: {told}",
-            table(_rows(claims)),
+            *([table(_rows(claims))] if claims else []),
             *([f"Written to {out}"] if out is not None else []),
         ],
         failures=found.failures,

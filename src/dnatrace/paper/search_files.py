@@ -21,6 +21,7 @@ from dnatrace.paper.search import (
     search,
 )
 from dnatrace.paper.setting import Size, with_fresh_seeds
+from dnatrace.paper.verdicts import Claim
 from dnatrace.sweeps.results import as_csv, as_json, as_text, markdown_table, origin, page_head
 from dnatrace.sweeps.sweep import Where
 
@@ -33,13 +34,13 @@ class Findings:
 
     Attributes:
         search: what was tried.
-        final: two readings on fresh seeds.
+        final: two readings on fresh seeds; None when it was not asked for.
         areas: under the curve, by dataset; empty without datasets.
         notes: what a reader must know.
     """
 
     search: Search
-    final: Final
+    final: Final | None
     areas: tuple[AreaTrial, ...]
     notes: tuple[str, ...]
 
@@ -47,36 +48,53 @@ class Findings:
     def failures(self) -> tuple[str, ...]:
         """Why something is missing, one line each."""
         tried = [f"FAILED: {t.place}, {t.option}: {t.error}" for t in self.search.trials if t.error]
-        return (*tried, *(f"FAILED: {error}" for error in self.final.failures))
+        return (*tried, *(f"FAILED: {e}" for e in (self.final.failures if self.final else ())))
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Claims about the numbers of the table, on fresh seeds; none without them."""
+        return self.final.claims if self.final else ()
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values: the best reading, trials, verdicts, areas."""
         return {
             "best_reading": self.search.reading.differences(),
             "trials": trial_rows(self.search),
-            "score": {"ours": _plain(self.final.ours), "best": _plain(self.final.best)},
-            "claims": [claim.as_json() for claim in self.final.claims],
+            "score": self.final
+            and {"ours": _plain(self.final.ours), "best": _plain(self.final.best)},
+            "claims": [claim.as_json() for claim in self.claims],
             "areas": [trial.as_json() for trial in self.areas],
             "notes": list(self.notes),
         }
 
 
-def find(size: Size, *, store: Path, data: Path | None = None, **where: Unpack[Where]) -> Findings:
+def find(
+    size: Size,
+    *,
+    store: Path,
+    fresh: bool = False,
+    data: Path | None = None,
+    **where: Unpack[Where],
+) -> Findings:
     """Search on the screening seeds, judge on fresh ones, and compare areas on datasets.
 
     Args:
         size: how much to run; its own seeds are used for neither.
+        fresh: whether to judge the outcome and our reading on fresh seeds.
         store: of the runs; those it has are not done again.
         data: a dataset or a directory of some, for the areas under the curve.
         where: the runs are done, as for `sweep`.
     """
     few = SCREENING_SEEDS[:2] if size.is_small else SCREENING_SEEDS
     areas = tuple(area_trials(data)) if data is not None else ()
-    screening, fresh = replace(size, seeds=few), with_fresh_seeds(size)
+    screening, others = replace(size, seeds=few), with_fresh_seeds(size)
     found = search(screening, store=store, **where)
-    final = compare(found.reading, fresh, store=store, **where)
-    notes = (f"Search: {screening.describe()}", f"Verdicts: {fresh.describe()}")
-    return Findings(search=found, final=final, areas=areas, notes=notes)
+    notes = [f"Search: {screening.describe()}"]
+    final = None
+    if fresh:
+        final = compare(found.reading, others, store=store, **where)
+        notes.append(f"Verdicts: {others.describe()}")
+    return Findings(search=found, final=final, areas=areas, notes=tuple(notes))
 
 
 def findings_files(found: Findings, command: str) -> dict[str, bytes]:
@@ -89,9 +107,10 @@ def findings_files(found: Findings, command: str) -> dict[str, bytes]:
         *_area_table(found.areas),
         *_place_table(),
     ]
-    verdicts = verdict_files(
-        f"{STEM}-verdicts", found.final.claims, found.notes, command, f"{title}: fresh seeds"
-    )
+    verdicts = {}
+    if found.final:
+        named = f"{title}: fresh seeds"
+        verdicts = verdict_files(f"{STEM}-verdicts", found.claims, found.notes, command, named)
     return {
         f"{STEM}.csv": as_csv(trial_rows(found.search)),
         f"{STEM}.json": as_json({"command": command, "provenance": origin()} | found.as_json()),
@@ -137,6 +156,8 @@ def _score_lines(found: Findings) -> list[str]:
     differences = found.search.reading.differences()
     best = ", ".join(f"{place}: {option}" for place, option in differences.items())
     lines = [f"Best reading: {best or 'ours'}; elsewhere ours.", ""]
+    if found.final is None:
+        return lines
     seeds = len(found.final.seeds)
     for name, score in (("Our reading", found.final.ours), ("Best reading", found.final.best)):
         plain = _plain(score)
