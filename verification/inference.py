@@ -36,9 +36,13 @@ CAPACITIES = (0.08, 0.04, 0.03, 0.02)
 # (children, adults, elderly), both of OpenABM-Covid19, mean 1.
 BY_AGE = [0.6, 0.63, 0.76, 0.84, 0.95, 1.07, 1.22, 2.47, 2.83]
 INFERENCES: dict[str, dict[str, Any]] = {
-    "fn, as in the paper": {"method": "fn"},
+    "fn, as in the paper": {"method": "fn", "method.own_rounds": 5},
     "fn, 2 rounds": {"method": "fn", "method.own_rounds": 2},
-    "fn, p0 = 1e-5": {"method": "fn", "method.own_infection_from_outside": 1e-5},
+    "fn, p0 = 1e-5": {
+        "method": "fn",
+        "method.own_rounds": 5,
+        "method.own_infection_from_outside": 1e-5,
+    },
     "fn, 2 rounds, by age": {
         "method": "fn",
         "method.own_rounds": 2,

@@ -29,7 +29,9 @@ class FnSettings(ScoreSettings):
 
     name: Literal["fn"] = setting("fn", NAME)
     own_rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = setting(
-        None, "fn: updates of everybody per day in place of `seir.rounds`; two are one exchange"
+        None,
+        "fn: updates of everybody per day in place of `seir.rounds`; two are one exchange; 5 when "
+        "other settings of its own stand alone",
     )
     own_p0: Share | None = setting(
         None,
