@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import RunConfig, flatten
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.nesting import flatten
 from dnatrace.runs.progress import Track
 from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import named_outside, require_config, run

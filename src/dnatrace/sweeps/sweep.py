@@ -25,7 +25,8 @@ from typing import Any, TypedDict
 from dnatrace.errors import InputError
 from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, flatten, load_config, read_toml
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
+from dnatrace.runs.nesting import flatten, read_toml
 from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps.attempts import Done, Finished
