@@ -32,6 +32,7 @@ from dnatrace.policy.laboratory import TestRules
 from dnatrace.privacy.lifetimes import Calibration, Target, Unit
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
 from dnatrace.runs.nesting import merge, nested, parse_setting, read_toml
+from dnatrace.runs.scenarios import read_scenario
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import Settings, setting
 from dnatrace.simulators.base import SimulatorSettings
@@ -296,19 +297,22 @@ def preset_names() -> list[str]:
 def load_config(
     *,
     preset: str = DEFAULT_PRESET,
+    scenario: str | None = None,
     file: Path | None = None,
     settings: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """Return a configuration from a preset, then a file, then settings, then overrides.
+    """Return a configuration: a preset, then a scenario, a file, settings and overrides.
 
     Args:
         preset: one of `preset_names()`.
+        scenario: one of `scenario_names()`; None for none.
         file: TOML.
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: by dotted key or shortcut; None means not given.
     """
     values = _read_preset(preset)
+    merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
     if file is not None:
