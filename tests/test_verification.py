@@ -24,6 +24,7 @@ from verification import (
     private_methods,
     simulators,
     tally,
+    world,
 )
 
 
@@ -133,6 +134,22 @@ def test_private_methods(quick):
         assert set(means) == {0.05, 0.1}
     unsound = [r for r in rows if r["release"] == "as_published" and r["method"] == "dpfn-s"]
     assert all(r["per_contact_epsilon"].startswith("not sound") for r in unsound)
+
+
+def test_world(quick):
+    rows, record, shown = quick(world)
+    cells = [*list(world.CELLS)[:3], "adoption-60"]
+    assert {r["scenario"] for r in rows} == set(cells)
+    assert [r["method"] for r in rows[:8]] == [*world.METHODS, world.NOTHING]
+    assert world.APP_RULE in {r["method"] for r in rows if r["scenario"] == "adoption-60"}
+    by_label = {(r["scenario"], r["method"]): r for r in record["rows"]}
+    none, some = (by_label["scarce", name] for name in (world.NOTHING, "fn"))
+    pairs = zip(none["attack_rate_values"], some["attack_rate_values"], strict=True)
+    expected = sum(1.5 * (a - b) for a, b in pairs) / 2  # of 150 people, in %
+    told = {(r["against"], r["quantity"]): r["mean"] for r in some["averted"]}
+    assert told[world.NOTHING, "infections averted"] == pytest.approx(expected)
+    assert "## Averted and costs, against status quo" in shown
+    assert set(world.PROTOTYPE) <= {(cell, name) for cell in world.CELLS for name in world.METHODS}
 
 
 def test_simulators(quick):
