@@ -29,6 +29,7 @@ COSTS = (
     *("tests_used", "notices", "isolation_person_days", "isolation_person_days_uninfected"),
     *("quarantine_person_days", "quarantine_person_days_uninfected"),
 )
+_PRICE = ("per_infection_averted", "per_low", "per_high")
 # Of the table of groups: shares that are averted, and numbers per person that are borne.
 GROUP_AVERTED = ("attack_rate", "deaths")
 GROUP_COSTS = (
@@ -108,7 +109,9 @@ def averted(
         if prices is not None:
             more["money"] = _money(more, prices)
         rows += [
-            {"against": name, "quantity": f"{AVERTED[key]} averted"} | _interval(values)
+            {"against": name, "quantity": f"{AVERTED[key]} averted"}
+            | _interval(values)
+            | dict.fromkeys(_PRICE)
             for key, values in fewer.items()
         ]
         rows += [
@@ -183,8 +186,8 @@ def _per_infection(
 ) -> dict[str, float | None]:
     ratio = ratio_of_means(cost, infections)
     if ratio.value is None or infections.mean() <= 0.0:  # nothing averted: no price of it
-        return dict.fromkeys(("per_infection_averted", "per_low", "per_high"))
-    return {"per_infection_averted": ratio.value, "per_low": ratio.low, "per_high": ratio.high}
+        return dict.fromkeys(_PRICE)
+    return dict(zip(_PRICE, (ratio.value, ratio.low, ratio.high), strict=True))
 
 
 def _or_none(value: float) -> float | None:
