@@ -210,8 +210,6 @@ def test_more_infected_than_people_are_refused(tmp_path):
     ("simulator", "key", "value"),
     [
         ("city", "contacts", "c.csv"),
-        ("covasim", "transmissibility", 0.5),
-        ("openabm", "transmissibility", 0.5),
         ("openabm", "imports_per_day", 2.0),
         ("openabm", "distancing", [{"from_day": 3, "work": 0.5}]),
         ("covasim", "season", {"amplitude": 0.1}),

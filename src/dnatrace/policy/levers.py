@@ -158,7 +158,7 @@ class Levers:
         """Return whom to test: of symptoms, to be released, by score; each within its budget."""
         known, until = state.known, dict(state.known.until)
         asking = self.symptoms.choose(situation, known) if self.symptoms else np.empty(0, np.int64)
-        if self.symptoms:
+        if self.symptoms and situation.day >= self.usual.rules.start_day:
             waiting = self.symptoms.waits(asking, situation.day)
             until[_WAITING] = until[_WAITING].copy()
             until[_WAITING][waiting] = _OPEN_END  # until the result is known

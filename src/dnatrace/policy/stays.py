@@ -13,13 +13,17 @@ from dnatrace.rng import Stream
 from dnatrace.settings import Days, Settings, Share, setting
 
 Until = NDArray[np.int32]  # the last day at home of everybody
-_EXEMPT = "UK guidance on contacts, 2020 to 2022: not within 90 days of an own positive PCR test"
+EXEMPT = "UK guidance on contacts, 2020 to 2022: not within 90 days of an own positive PCR test"
 
 
 class StayRules(Settings):
     """How people who are told to stay at home do so."""
 
-    days: Days = setting(10, "length of the stay, from the day after the notice")
+    days: Days = setting(
+        10,
+        "length of the stay, from the day after the notice",
+        source="contacts in England stayed at home for 10 days from 14 December 2020 on",
+    )
     adherence: Share = setting(1.0, "share of those told who stay at home")
     adherence_unit: AdherenceUnit = setting(
         AdherenceUnit.EVENT, "drawn once per `person` or at each notice (`event`)"
@@ -27,7 +31,7 @@ class StayRules(Settings):
     dropout: Share = setting(0.0, "probability per day of giving up")
     negative_ends: bool = setting(False, "whether a negative result during the stay ends it")
     exempt_days: Days = setting(
-        90, "days after a positive result in which a person is not told", source=_EXEMPT
+        90, "days after a positive result in which a person is not told", source=EXEMPT
     )
 
 

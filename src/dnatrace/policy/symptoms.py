@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.policy.base import Ids, Severity, Situation
-from dnatrace.policy.stays import Known, StayRules, most_of
+from dnatrace.policy.stays import EXEMPT, Known, StayRules, most_of
 from dnatrace.rng import Stream
 from dnatrace.settings import Days, Settings, Share, setting
-
-_OPENABM = "OpenABM-Covid19"
 
 
 class SymptomsSettings(Settings):
@@ -21,13 +19,13 @@ class SymptomsSettings(Settings):
     background: Share = setting(
         0.002,
         "probability per day of mild symptoms of another illness",
-        source=f"daily_non_cov_symptoms_rate of {_OPENABM}, UK flu survey",
+        source="daily_non_cov_symptoms_rate of OpenABM-Covid19, UK flu survey",
     )
     capacity: Share = setting(1.0, "share of the population that can be tested so per day")
     waits_at_home: bool = setting(False, "whether those who follow stay at home for the result")
     adherence: Share = setting(1.0, "share that stays at home while waiting, drawn for each test")
     exempt_days: Days = setting(
-        90, "days after a positive result without another test of this kind", source="as for stays"
+        90, "days after a positive result without another test of this kind", source=EXEMPT
     )
 
     @property

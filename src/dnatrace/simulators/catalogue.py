@@ -12,7 +12,7 @@ SIMULATORS: Catalogue[SimulatorSettings] = Catalogue(
     "dnatrace.simulators",
     (CitySettings, ReplaySettings, OpenABMSettings, CovasimSettings),
     own=(
-        *("contacts", "transmissibility", "distancing"),
+        *("contacts", "distancing"),
         *("imports_per_day", "season", "vaccination", "variant"),
     ),
 )
