@@ -18,6 +18,7 @@ from verification import (
     city,
     closed_loop,
     inference,
+    levers,
     ordering,
     person,
     privacy,
@@ -150,6 +151,24 @@ def test_world(quick):
     assert told[world.NOTHING, "infections averted"] == pytest.approx(expected)
     assert "## Averted and costs, against status quo" in shown
     assert set(world.PROTOTYPE) <= {(cell, name) for cell in world.CELLS for name in world.METHODS}
+
+
+def test_levers(capsys, monkeypatch):
+    pytest.importorskip("covasim", reason="Covasim is not installed")
+    assert levers.main(["--quick"]) == 0
+    assert "2 seeds: " in capsys.readouterr().out
+
+    def made_up(ever):
+        return lambda size, seed, traced: dict.fromkeys(levers.NUMBERS, ever(seed, traced))
+
+    monkeypatch.setattr(levers, "by_levers", made_up(lambda seed, traced: 20 if traced else 90))
+    for more, code in ((1, 0), (30, 1)):  # within the spread of the seeds, and far from it
+        theirs = made_up(lambda seed, traced, more=more: 20 + more * (1 + 2 * (seed % 2) - 1.5))
+        monkeypatch.setattr(levers, "by_covasim", theirs if more == 1 else made_up(lambda *_: 50))
+        assert levers.main(["--seeds", "4"]) == code
+    untraced = made_up(lambda seed, traced: 50)  # tracing without effect: nothing was compared
+    monkeypatch.setattr(levers, "by_levers", untraced)
+    assert levers.main(["--seeds", "4"]) == 1
 
 
 def test_simulators(quick):
