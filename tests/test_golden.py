@@ -52,6 +52,31 @@ VARIANTS = {
         "seir": {"window": 6, "rounds": 2, "p1": 0.05},
     },
     "replay": {"method": "dpfn-s", "simulator": "replay"},
+    "fn, all levers": {
+        "method": "fn",
+        "tests": {"capacity": 0.02, "order_delay": 1, "result_delay": 1},
+        "policy": {
+            "name": "levers",
+            "symptoms": {"severe": 1.0, "mild": 0.5, "waits_at_home": True, "adherence": 0.8},
+            "household": {"days": 6, "adherence": 0.8, "negative_ends": True},
+            "quarantine": {"capacity": 0.01, "days": 5, "dropout": 0.1},
+            "release_tests": {"capacity": 0.02, "after": 3},
+            "manual": {"capacity": 0.01, "random": 0.3},
+            "notification": {"consent": 0.7, "adherence": 0.6},
+        },
+    },
+    "public-only, all times": {
+        "method": "public-only",
+        "simulator": {
+            "name": "city",
+            "transmissibility": 0.9,
+            "distancing": [{"from_day": 3, "work": 0.6, "school": 0.2, "random": 0.5}],
+            "season": {"amplitude": 0.3, "peak_day": 40},
+            "imports_per_day": 1.0,
+            "vaccination": {"share": 0.3, "against_infection": 0.5, "against_transmission": 0.4},
+            "variant": {"first": 6, "from_day": 5, "transmissibility": 1.6},
+        },
+    },
 }
 CASES = {
     ", ".join((method.title(), release)) if release else method.title(): {"method": method.title()}

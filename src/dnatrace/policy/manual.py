@@ -12,7 +12,7 @@ from dnatrace.policy.stays import Known, StayRules, mask_of, most_of
 from dnatrace.rng import Stream
 from dnatrace.settings import Days, Share, setting
 
-_COVASIM = "contact_tracing of Covasim (Kerr et al. 2021), test-trace-quarantine of Seattle"
+_COVASIM = "test-trace-quarantine of Covasim (Kerr et al. 2021)"
 LookBack = Annotated[int, Field(ge=1, le=100, strict=True)]
 # Results by day, the oldest first.
 Backlog = tuple[tuple[int, Ids], ...]
@@ -22,12 +22,18 @@ class ManualSettings(StayRules):
     """Staff trace contacts of cases; off when there is no staff."""
 
     capacity: Share = setting(0.0, "cases that staff can ask per day, as a share of the population")
-    delay: Days = setting(1, "days from a positive result to the call", source=_COVASIM)
-    household: Share = setting(1.0, "probability that a housemate is named", source=_COVASIM)
-    occupation: Share = setting(
-        0.7, "the same for meetings at work and at school", source=f"0.70: {_COVASIM}"
+    delay: Days = setting(1, "days from a positive result to the call", source="chosen: one day")
+    household: Share = setting(
+        1.0,
+        "probability that a housemate is named",
+        source="chosen: people know with whom they live",
     )
-    random: Share = setting(0.0, "the same for random meetings", source=f"community 0: {_COVASIM}")
+    occupation: Share = setting(
+        0.7, "the same for meetings at work and at school", source=f"0.70 in {_COVASIM}"
+    )
+    random: Share = setting(
+        0.0, "the same for random meetings", source=f"community 0 in {_COVASIM}"
+    )
     look_back: LookBack = setting(
         7, "days of contacts that are asked for", source="quarantine_days of OpenABM-Covid19"
     )
