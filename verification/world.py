@@ -118,7 +118,8 @@ def rows_of(study: Study[Label]) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"scenario": cell, "method": name}
         for metric, scale in SCALES.items():
             found = study.spread((cell, name), metric, scale=scale)
-            row |= {metric: found.mean, f"{metric}_half_width": found.half_width}
+            half = found.half_width if len(study.seeds) > 1 else None
+            row |= {metric: found.mean, f"{metric}_half_width": half}
             row[f"{metric}_values"] = found.values.tolist()
         metric, measured = PROTOTYPE.get((cell, name), ("", None))
         row |= {"prototype": measured, "prototype_metric": metric}
@@ -130,8 +131,8 @@ def rows_of(study: Study[Label]) -> list[dict[str, Any]]:
     return rows
 
 
-def with_half(mean: float | None, half: float | None) -> str:
-    return "–" if mean is None else f"{mean:.3g} ± {half:.2g}"
+def with_half(mean: float, half: float | None) -> str:
+    return f"{mean:.3g}" if half is None else f"{mean:.3g} ± {half:.2g}"
 
 
 def outcome_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
