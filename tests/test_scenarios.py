@@ -42,6 +42,7 @@ def test_what_is_given_wins():
     assert config.policy.quarantine.adherence == 0.6
     assert config.policy.symptoms.mild == 0.5
     assert load_config(scenario="autumn", overrides={"people": 20}).n_initially_infected == 20
+    assert load_config(scenario="autumn").policy.quarantine.capacity == 0.0  # and is gone again
 
 
 def test_a_scenario_that_does_not_exist():

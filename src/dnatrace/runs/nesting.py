@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,12 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Lay nested values over others, in place; lists are replaced."""
+    """Lay nested values over others, in place; lists are replaced, what is laid stays as it is."""
     for key, value in values.items():
         if isinstance(value, Mapping) and isinstance(into.get(key), dict):
             merge(into[key], value)
         else:
-            into[key] = dict(value) if isinstance(value, Mapping) else value
+            into[key] = deepcopy(dict(value)) if isinstance(value, Mapping) else value
 
 
 def read_toml(path: Path) -> dict[str, Any]:
