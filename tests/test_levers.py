@@ -445,10 +445,9 @@ def test_levers_meet_one_epidemic_until_they_decide_differently():
 
 
 def test_contacts_are_told_to_those_who_ask_alone():
-    config = dt.RunConfig(**SMALL, policy={"name": "levers", "household": {"days": 3}})
-    assert not build_loop(config).tells_contacts
-    traced = dt.RunConfig(**SMALL, policy={"name": "levers", "manual": {"capacity": 0.1}})
-    assert build_loop(traced).tells_contacts
+    for lever, told in (({"household": {"days": 3}}, False), ({"manual": {"capacity": 0.1}}, True)):
+        config = dt.RunConfig(**SMALL, method="fn", policy={"name": "levers"} | lever)
+        assert build_loop(config).tells_contacts is told
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,23 @@ def test_a_scenario_that_does_not_exist():
 
 
 def test_scenarios_in_a_sweep():
-    configs = expand({"seeds": [1], "people": 100, "grid": {"scenario": ["scarce", "household"]}})
+    grid = {"scenario": ["scarce", "household"], "method": {"name": "fn"}}
+    configs = expand({"seeds": [1], "people": 100, "grid": grid})
     assert [c.tests.capacity for c in configs] == [0.01, 0.004]
 
 
 def test_scenarios_on_the_command_line():
     done = command_line.run(
-        "run", "--scenario", "school-term", "--people", "300", "--days", "5", "--json"
+        "run",
+        "--scenario",
+        "school-term",
+        "--method",
+        "fn",
+        "--people",
+        "300",
+        "--days",
+        "5",
+        "--json",
     )
     assert done.returncode == 0, done.stderr
     wrong = command_line.run("run", "--scenario", "spring")

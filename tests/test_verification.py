@@ -152,6 +152,10 @@ def test_world(quick):
     assert told[world.NOTHING, "infections averted"] == pytest.approx(expected)
     assert "## Averted and costs, against status quo" in shown
     assert set(world.PROTOTYPE) <= {(cell, name) for cell in world.CELLS for name in world.METHODS}
+    rows, _, _ = quick(world, "--methods", "random")
+    assert {r["method"] for r in rows} == {world.STATUS_QUO, "random", world.NOTHING}
+    with pytest.raises(SystemExit):
+        world.main(["--quick", "--methods", "by chance"])
 
 
 def test_levers(capsys, monkeypatch):
