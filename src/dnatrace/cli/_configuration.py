@@ -20,6 +20,7 @@ _PRESET = Option(
 )
 _OPTIONS = {
     "preset": Annotated[str | None, _PRESET],
+    "scenario": Annotated[str | None, Option(help="World and levers laid over the preset.")],
     "file": Annotated[Path | None, Option("--config", help="TOML file laid over the preset.")],
     "setting": Setting,
     "method": Annotated[str | None, Option(help="Tracing method.")],
@@ -75,6 +76,7 @@ def configured(
             default = published if given["release"] == "as_published" else "standard"
             config = load_config(
                 preset=given.pop("preset") or default,
+                scenario=given.pop("scenario", None),
                 file=given.pop("file", None),
                 settings=(*usual, *(given.pop("setting") or ())),
                 overrides=given,

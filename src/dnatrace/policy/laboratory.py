@@ -79,6 +79,11 @@ class Sample:
     people: Ids
     results: NDArray[np.bool_]
 
+    @property
+    def positives(self) -> Ids:
+        """Who has a positive result."""
+        return self.people[self.results]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Queue:
@@ -133,16 +138,17 @@ class Laboratory:
         stream = Stream(self.seed, "tests/results")
         return draw_results(people, truly_positive, day=day, errors=self.rules, stream=stream)
 
-    def tell(self, queue: Queue, log: TestLog, day: int) -> tuple[Ids, Queue]:
-        """Enter the results that are due into the log and return who is positive."""
+    def tell(self, queue: Queue, log: TestLog, day: int) -> tuple[Sample, Queue]:
+        """Enter the results that are due into the log and return them."""
         if day - queue.samples[0].day < self.rules.result_delay:
-            return np.empty(0, dtype=np.int64), queue
+            nobody = np.empty(0, dtype=np.int64)
+            return Sample(day=day, people=nobody, results=nobody.astype(np.bool_)), queue
         sample, *rest = queue.samples
         waiting = queue.waiting.copy()
         waiting[sample.people] = False
         log.record(sample.day, sample.people, sample.results)
         told = Queue(orders=queue.orders, samples=tuple(rest), waiting=waiting)
-        return sample.people[sample.results], told
+        return sample, told
 
 
 def draw_results(

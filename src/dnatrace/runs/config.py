@@ -31,6 +31,8 @@ from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
 from dnatrace.privacy.lifetimes import Calibration, Target, Unit
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
+from dnatrace.runs.nesting import merge, nested, parse_setting, read_toml
+from dnatrace.runs.scenarios import read_scenario
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import Settings, setting
 from dnatrace.simulators.base import SimulatorSettings
@@ -170,9 +172,9 @@ class RunConfig(Settings):
         for key, value in values.items():
             path = SHORTCUTS.get(key)
             if path is None or isinstance(value, Mapping | BaseModel):
-                _merge(placed, {key: value})
+                merge(placed, {key: value})
             else:
-                _merge(placed, nested(path, value))
+                merge(placed, nested(path, value))
         placed.pop("schema", None)
         for section, catalogue in CATALOGUES.items():
             if section in placed:
@@ -241,7 +243,8 @@ class RunConfig(Settings):
     def _without_effect(self) -> list[str]:
         """Return keys and sections that change nothing in this run."""
         idle = [] if self.method.adds_noise else ["privacy"]
-        idle += [] if self.method.gives_tests else ["tests", "isolation", "policy"]
+        acts = self.method.gives_tests or self.policy.acts_alone
+        idle += [] if acts else ["tests", "isolation", "policy"]
         return idle + (["people"] if self.n_people is None else [])
 
     @property
@@ -294,35 +297,38 @@ def preset_names() -> list[str]:
 def load_config(
     *,
     preset: str = DEFAULT_PRESET,
+    scenario: str | None = None,
     file: Path | None = None,
     settings: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """Return a configuration from a preset, then a file, then settings, then overrides.
+    """Return a configuration: a preset, then a scenario, a file, settings and overrides.
 
     Args:
         preset: one of `preset_names()`.
+        scenario: one of `scenario_names()`; None for none.
         file: TOML.
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: by dotted key or shortcut; None means not given.
     """
     values = _read_preset(preset)
+    merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
     if file is not None:
-        _merge(given, read_toml(file))
+        merge(given, read_toml(file))
     for text in settings:
-        _merge(given, _parse_setting(text))
+        merge(given, parse_setting(text, SHORTCUTS))
     given = _with_full_names(given, tell=True)
     for key, value in (overrides or {}).items():
         if value is not None:
-            _merge(given, nested(SHORTCUTS.get(key, key), value))
+            merge(given, nested(SHORTCUTS.get(key, key), value))
     given = _with_full_names(given, tell=False)
     for section, catalogue in CATALOGUES.items():
         if isinstance(values.get(section), Mapping):
             name = _named(given, section, _named(values, section))
             values[section] = catalogue.flattened(values[section], name)
-    _merge(values, given)
+    merge(values, given)
     if its_people is not None and _named(values, "simulator") == its_simulator:
         values.setdefault("people", its_people)  # the city of a preset is no other simulator's
     first, people = values.get("initially_infected"), values.get("people")
@@ -368,62 +374,8 @@ def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
             _LOG.info("method.%s has no effect with method '%s'", key, config.method.name)
 
 
-def nested(path: str, value: Any) -> dict[str, Any]:
-    """Return {"a": {"b": value}} for the path "a.b"."""
-    *sections, last = path.split(".")
-    result = {last: value}
-    for key in reversed(sections):
-        result = {key: result}
-    return result
-
-
-def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values by dotted key."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
-
-
-def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Lay nested values over others, in place; lists are replaced."""
-    for key, value in values.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = dict(value) if isinstance(value, Mapping) else value
-
-
 def _read_preset(name: str) -> dict[str, Any]:
     if name not in preset_names():
         raise InputError(f"preset '{name}' does not exist; there are {', '.join(preset_names())}")
     text = resources.files("dnatrace.presets").joinpath(f"{name}.toml").read_text("utf-8")
     return tomllib.loads(text)
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file, or say what is wrong with it."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory, expected a TOML file")
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from error
-
-
-def _parse_setting(text: str) -> dict[str, Any]:
-    path, equals, written = text.partition("=")
-    if not equals or not path.strip():
-        raise InputError(f"--set {text}: expected section.key=value")
-    try:
-        value = tomllib.loads(f"value = {written}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = written.strip()
-    return nested(SHORTCUTS.get(path.strip(), path.strip()), value)

@@ -15,12 +15,18 @@ from dnatrace.privacy.statement import DISCLAIMER, Provenance, statement
 from dnatrace.runs.config import PrivacySettings, RunConfig
 from dnatrace.runs.floor import beside
 
+BESIDE_SCORES = (
+    "Besides the scores: the policy of this run knows who met whom and, without noise, tells "
+    "people that somebody they met tested positive. No ε covers that."
+)
+
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
     """Return the privacy part of a run's summary; unbounded ε is None."""
     asked = _asked(config, ledger)
     spent = ledger.summary((asked or PrivacySettings()).delta)
-    return {
+    told = {"policy_reads_contacts": True} if config.policy.reads_contacts else {}
+    return told | {
         "release": release_of(config.method),
         "epsilon": asked.epsilon if asked else spent["per_release_epsilon"],
         "delta": spent["delta"],
@@ -84,7 +90,13 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
         ),
         target=asked.target if (asked := _asked(config, ledger)) else None,
     )
-    return text if floor is None else text.replace(DISCLAIMER, f"{floor}\n\n{DISCLAIMER}")
+    told = [line for line in (floor, _beside_scores(config)) if line is not None]
+    return text.replace(DISCLAIMER, "\n\n".join((*told, DISCLAIMER)))
+
+
+def _beside_scores(config: RunConfig) -> str | None:
+    """Return what the policy tells without noise; None when it tells nothing."""
+    return BESIDE_SCORES if config.policy.reads_contacts else None
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from dnatrace.files import replacing
 from dnatrace.methods.adversary import OwnTests
 from dnatrace.methods.base import release_of
 from dnatrace.privacy.audit import AuditResult, verdict
-from dnatrace.runs.config import RunConfig, flatten
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.nesting import flatten
 from dnatrace.runs.person_audits import PersonAudit
 
 _RATES = ("false_positive_rate", "false_negative_rate")

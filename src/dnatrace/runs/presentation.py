@@ -50,7 +50,12 @@ def _written(quantity: Quantity, value: float | None, people: int) -> str:
 
 
 def privacy_line(privacy: dict[str, Any]) -> str:
-    """Return what the run cost in privacy, in one sentence."""
+    """Return what the run cost in privacy, in one sentence or two."""
+    beside = " The policy tells contacts of a case without noise; no ε covers that."
+    return _scores_line(privacy) + (beside if privacy.get("policy_reads_contacts") else "")
+
+
+def _scores_line(privacy: dict[str, Any]) -> str:
     release, true = privacy["per_release_epsilon"], privacy["true_epsilon"]
     if release is None:
         return "Privacy: none, scores are shown as they are."

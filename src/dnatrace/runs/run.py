@@ -105,9 +105,10 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
 
     `with_messages` has messages computed also for methods that do not look at them.
     """
-    seir, tests = config.seir, config.tests
+    seir, tests, policy = config.seir, config.tests, config.policy
     if method is None and not config.method.gives_tests:
         tests = tests.model_copy(update={"capacity": 0.0})
+        policy = policy.without_scores()
     tracer = (
         config.method.build(config.method_setup())
         if method is None
@@ -124,7 +125,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         simulator=build_simulator(config),
         exchange=build_exchange(config),
         method=tracer,
-        policy=config.policy.build(config.isolation, config.seed),
+        policy=policy.build(config.isolation, config.seed),
         laboratory=Laboratory(rules=tests, seed=config.seed),
         parameters=seir.parameters,
         seed=config.seed,
@@ -132,6 +133,8 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         adoption=config.app.by_age,
         with_messages=with_messages,
         contacts_before_tests=seir.contacts_before_tests,
+        tests_at_home=policy.tests_at_home,
+        tells_contacts=policy.reads_contacts,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.rng import philox
+from dnatrace.rng import philox, uniform_at
 from dnatrace.simulators.base import ContactKind
 
 _HOUSEHOLD = int(ContactKind.HOUSEHOLD)
@@ -51,6 +51,37 @@ def active_edges(key: Any, day: Any, n_edges: Any, threshold: Any) -> Any:
         bits |= (w3 & low < limit) << 6 | (w3 >> half < limit) << 7
         active[block] = bits
     return active
+
+
+@njit(cache=True, parallel=True)
+def active_edges_by_network(key: Any, day: Any, networks: Any, thresholds: Any) -> Any:
+    """Flip the same coins as `active_edges`, each edge with the threshold of its network.
+
+    `networks` uint8 [edges], `thresholds` uint64 [networks]. A lower threshold leaves a part of the
+    edges that a higher one has. Cost: one Philox call for eight edges, parallel.
+    """
+    active = np.zeros((networks.size + 7) >> 3, dtype=np.uint8)
+    low, half = np.uint64(0xFFFF), np.uint64(16)
+    for block in prange(active.size):
+        words = philox(key, block, day, 0, 0)
+        for i in range(min(8, networks.size - 8 * block)):
+            word = words[i >> 1]
+            coin = word >> half if i & 1 else word & low
+            if coin < thresholds[networks[8 * block + i]]:
+                active[block] |= np.uint8(1 << i)
+    return active
+
+
+@njit(cache=True, parallel=True)
+def thin_partners(key: Any, day: Any, owners: Any, partners: Any, share: Any) -> None:
+    """Call off random meetings but for a share of them, in place: both ends draw the same number.
+
+    Cost: one Philox call per place, parallel.
+    """
+    for place in prange(partners.size):
+        one, other = owners[place], partners[place]
+        if other >= 0 and uniform_at(key, min(one, other), day, max(one, other)) >= share:
+            partners[place] = -1
 
 
 @njit(cache=True, parallel=True)

@@ -5,10 +5,12 @@ its figures. `verification/city.py` compares it with the reference simulator.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import field_validator
 
 from dnatrace import reference_data
 from dnatrace.errors import InputError
@@ -25,9 +27,20 @@ from dnatrace.simulators.disease import (
     Transmissibility,
     of_transmissibility,
 )
-from dnatrace.simulators.population import Population, PopulationParameters
+from dnatrace.simulators.population import NETWORK_AGE_TYPES, Population, PopulationParameters
+from dnatrace.simulators.times import (
+    Distancing,
+    Factor,
+    Season,
+    TimesSettings,
+    Vaccination,
+    Variant,
+    in_force,
+    ordered,
+)
 
 _COIN = 2**16  # resolution of the coin of an occupation edge
+_SCHOOLS = (0, 1)  # the networks of children; the others are work and its like of the elderly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +56,18 @@ class CitySettings(SimulatorSettings):
 
     name: Literal["city"] = setting("city", NAME)
     transmissibility: Transmissibility = TRANSMISSIBILITY
+    distancing: tuple[Distancing, ...] = setting(
+        (), "schedule: tables of from_day and the shares of work, school and random meetings"
+    )
+    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
+    season: Season = Season()
+    vaccination: Vaccination = Vaccination()
+    variant: Variant = Variant()
+
+    @field_validator("distancing")
+    @classmethod
+    def _in_order(cls, schedule: tuple[Distancing, ...]) -> tuple[Distancing, ...]:
+        return ordered(schedule)
 
     @classmethod
     def figures(cls) -> list[dict[str, str]]:
@@ -57,6 +82,13 @@ class CitySettings(SimulatorSettings):
             initially_infected=setup.initially_infected,
             isolation_keeps_household=setup.isolation_keeps_household,
             parameters=CityParameters(disease=of_transmissibility(self.transmissibility)),
+            times=TimesSettings(
+                season=self.season,
+                imports_per_day=self.imports_per_day,
+                vaccination=self.vaccination,
+                variant=self.variant,
+            ),
+            distancing=self.distancing,
         )
 
 
@@ -72,6 +104,7 @@ class City(People):
     Arguments are as in `SimulatorSetup`, 10,000 people and the published figures when None;
     `initially_infected` may be ids, and `population` people to use instead of drawing `n_people`.
     Cities of one seed differ only by their decisions.
+    `times` change the disease over time, `distancing` says which share of meetings takes place.
     """
 
     def __init__(
@@ -83,6 +116,8 @@ class City(People):
         isolation_keeps_household: bool = False,
         parameters: CityParameters | None = None,
         population: Population | None = None,
+        times: TimesSettings | None = None,
+        distancing: tuple[Distancing, ...] = (),
     ) -> None:
         parameters = parameters or CityParameters()
         if population is None:
@@ -100,12 +135,15 @@ class City(People):
         self._random_key = Stream(seed, "contacts/random").key
         self.age_groups: NDArray[np.uint8] = population.age_groups
         self.households: NDArray[np.int32] = population.households
+        self._thinning_key = Stream(seed, "contacts/random-called-off").key
+        self._distancing = distancing
         self._disease = Disease(
             age_groups=population.age_groups,
             mean_contacts=population.mean_contacts,
             seed=seed,
             initially_infected=initially_infected,
             parameters=parameters.disease,
+            times=times,
         )
         super().__init__(self._disease.states, self._disease.infected_on)
         self._lay_out()
@@ -139,12 +177,35 @@ class City(People):
         self._disease.spread(contacts, self.day)
         return contacts
 
+    def _meetings(self, day: int) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+        """Return which occupation edges are active, and who meets at the places of the day."""
+        n_edges, threshold = self.population.n_edges, self._coin_threshold
+        partners = _kernels.random_partners(self._random_key, day, self._place_owners)
+        rules = in_force(self._distancing, day)
+        if rules is None:
+            return _kernels.active_edges(self._occupation_key, day, n_edges, threshold), partners
+        shares = np.full(len(NETWORK_AGE_TYPES), rules.work)
+        shares[list(_SCHOOLS)] = rules.school
+        active = _kernels.active_edges_by_network(
+            self._occupation_key,
+            day,
+            self._edge_networks,
+            np.rint(shares * threshold).astype(np.uint64),
+        )
+        _kernels.thin_partners(self._thinning_key, day, self._place_owners, partners, rules.random)
+        return active, partners
+
+    @cached_property
+    def _edge_networks(self) -> NDArray[np.uint8]:
+        """The network of every occupation edge: uint8 [edges]."""
+        people = self.population
+        networks = np.zeros(people.n_edges, dtype=np.uint8)
+        networks[people.edges] = np.repeat(people.networks, np.diff(people.neighbour_offsets))
+        return networks
+
     def _contacts(self, day: int, presence: NDArray[np.uint8]) -> DayContacts:
         people = self.population
-        active = _kernels.active_edges(
-            self._occupation_key, day, people.n_edges, self._coin_threshold
-        )
-        partners = _kernels.random_partners(self._random_key, day, self._place_owners)
+        active, partners = self._meetings(day)
         _kernels.gather_contacts(
             presence,
             self._home_first,

@@ -40,11 +40,14 @@ from dnatrace.simulators.base import (
     SimulatorSettings,
     SimulatorSetup,
 )
+from dnatrace.simulators.disease import TRANSMISSIBILITY, Transmissibility
+from dnatrace.simulators.times import Factor
 
 ADDRESS = "https://github.com/InstituteforDiseaseModeling/covasim"
 SUPPORTED = ("3.1.", "4.0.")
 _MOST_SEED = 2**31 - 1
 _MOST_DAYS = 366
+_BETA = 0.016  # transmission per contact, the default of both versions
 
 # Layers of the hybrid population: households, schools, workplaces, community.
 _KINDS = {
@@ -103,10 +106,16 @@ class CovasimSettings(SimulatorSettings):
     """Covasim, when it is installed."""
 
     name: Literal["covasim"] = setting("covasim", NAME)
+    transmissibility: Transmissibility = TRANSMISSIBILITY
+    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
-        return Covasim(**arguments_of(setup))
+        return Covasim(
+            **arguments_of(setup),
+            transmissibility=self.transmissibility,
+            imports_per_day=self.imports_per_day,
+        )
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
@@ -143,7 +152,8 @@ class Covasim(ExternalPeople):
     other; the global generators are left as they were.
 
     Arguments are as in `SimulatorSetup`: 10 people at least, a seed below 2^31. Covasim lays out
-    its results for `n_days`.
+    its results for `n_days`. `transmissibility` is a factor on its
+    transmission per contact.
     """
 
     def __init__(
@@ -154,6 +164,8 @@ class Covasim(ExternalPeople):
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,
         n_days: int = _MOST_DAYS,
+        transmissibility: float = 1.0,
+        imports_per_day: float = 0.0,
     ) -> None:
         require_at_least("people", n_people, 10)
         check_draws("Covasim", seed, initially_infected, n_people, least_seed=0)
@@ -170,6 +182,9 @@ class Covasim(ExternalPeople):
             "verbose": 0,
             "quar_factor": {"h": factor_at_home, "s": 0.0, "w": 0.0, "c": 0.0},
         }
+        # Left out at their defaults, so that it runs as it does alone.
+        settings |= {"beta": _BETA * transmissibility} if transmissibility != 1.0 else {}
+        settings |= {"n_imports": imports_per_day} if imports_per_day > 0.0 else {}
         self._sim = _build(module, settings, seed)
         self._in_isolation = AT_HOME_ONLY if isolation_keeps_household else NOWHERE
         self._n_days = n_days

@@ -27,6 +27,7 @@ from dnatrace.simulators.base import (
     N_STATES,
     CourseState,
 )
+from dnatrace.simulators.times import TimesSettings
 
 _AGES = Field(min_length=N_AGE_GROUPS, max_length=N_AGE_GROUPS)
 SharesByAge = Annotated[tuple[Share, ...], _AGES]
@@ -218,6 +219,7 @@ class Disease:
         seed: int,
         initially_infected: FirstInfected,
         parameters: DiseaseParameters,
+        times: TimesSettings | None = None,
     ) -> None:
         n_people = age_groups.size
         people = np.arange(n_people)
@@ -237,6 +239,9 @@ class Disease:
         self.infected_on: NDArray[np.int32] = np.full(n_people, -1, dtype=np.int32)
         self._next_states = np.zeros(n_people, dtype=np.uint8)
         self._change_days = np.full(n_people, _course_kernels.NEVER, dtype=np.int32)
+        self.times = times.build(age_groups, seed) if times is not None else None
+        if self.times is not None:
+            self._tolerance = self.times.tolerances(self._tolerance)
         self._tolerance[_first_infected(initially_infected, n_people, seed)] = -1.0
         self._tolerance_reached(day=0)
 
@@ -254,17 +259,34 @@ class Disease:
         emitted = _course_kernels.emissions(
             day, self.states, self.infected_on, self._course_factors, self._mass
         )
-        kinds = _NO_KINDS if contacts.kinds is None else contacts.kinds
+        if self.times is not None:
+            emitted = self.times.emissions(emitted, day)
+            susceptible = self.states == CourseState.UNINFECTED
+            self._tolerance[self.times.arrivals(susceptible, day)] = -1.0
+        self._expose(contacts, emitted, self._exposure)
+        if self.times is None or not self.times.has_variant.any():
+            self._tolerance_reached(day)
+            return
+        met, met_variant = np.zeros((2, emitted.size))
+        self._expose(contacts, emitted, met)
+        self._expose(contacts, emitted * self.times.has_variant, met_variant)
+        self._tolerance_reached(day)
+        infected = np.flatnonzero((self.infected_on == day) & (met > 0.0))
+        self.times.inherit(infected, met_variant[infected] / met[infected], day)
+
+    def _expose(
+        self, contacts: DayContacts, emitted: NDArray[np.float64], exposure: NDArray[np.float64]
+    ) -> None:
+        """Add what the uninfected meet on their contacts to an exposure, in place."""
         _course_kernels.expose(
             contacts.offsets,
             contacts.senders,
-            kinds,
+            _NO_KINDS if contacts.kinds is None else contacts.kinds,
             emitted,
             self._kind_weights,
             self.states,
-            self._exposure,
+            exposure,
         )
-        self._tolerance_reached(day)
 
     def _tolerance_reached(self, day: int) -> None:
         _course_kernels.move_on(

@@ -30,6 +30,7 @@ from dnatrace.simulators.base import (
     SimulatorSettings,
     SimulatorSetup,
 )
+from dnatrace.simulators.disease import TRANSMISSIBILITY, Transmissibility
 
 ADDRESS = _openabm_model.ADDRESS
 FEWEST_PEOPLE = _openabm_model.FEWEST_PEOPLE
@@ -91,10 +92,11 @@ class OpenABMSettings(SimulatorSettings):
     """OpenABM-Covid19, when it is installed."""
 
     name: Literal["openabm"] = setting("openabm", NAME)
+    transmissibility: Transmissibility = TRANSMISSIBILITY
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
-        return OpenABM(**arguments_of(setup))
+        return OpenABM(**arguments_of(setup), transmissibility=self.transmissibility)
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
@@ -129,6 +131,7 @@ class OpenABM(ExternalPeople):
 
     Arguments are as in `SimulatorSetup`: 5,000 people at least, because with fewer it cannot draw
     its households, and a seed of 1 … 2^31 - 1. `n_days` tells at once if they are too many.
+    `transmissibility` is a factor on its infectious rate.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class OpenABM(ExternalPeople):
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,
         n_days: int | None = None,
+        transmissibility: float = 1.0,
     ) -> None:
         if n_people < FEWEST_PEOPLE:
             raise InputError(
@@ -158,6 +162,7 @@ class OpenABM(ExternalPeople):
             seed=seed,
             initially_infected=initially_infected,
             keeps_household=isolation_keeps_household,
+            transmissibility=transmissibility,
         )
         super().__init__(states)
         self._present = np.zeros(n_people, dtype=np.uint8)

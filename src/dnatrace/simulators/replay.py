@@ -31,6 +31,7 @@ from dnatrace.simulators.disease import (
     Transmissibility,
     of_transmissibility,
 )
+from dnatrace.simulators.times import Factor, Season, TimesSettings, Vaccination, Variant
 
 _UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is nearest to 1 (0.98)
 
@@ -43,6 +44,10 @@ class ReplaySettings(SimulatorSettings):
     name: Literal["replay"] = setting("replay", NAME)
     contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
     transmissibility: Transmissibility = TRANSMISSIBILITY
+    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
+    season: Season = Season()
+    vaccination: Vaccination = Vaccination()
+    variant: Variant = Variant()
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the replay of these settings on day 0; the list tells how many people there are.
@@ -64,6 +69,12 @@ class ReplaySettings(SimulatorSettings):
             seed=setup.seed,
             initially_infected=min(setup.initially_infected, n_people),
             parameters=of_transmissibility(self.transmissibility),
+            times=TimesSettings(
+                season=self.season,
+                imports_per_day=self.imports_per_day,
+                vaccination=self.vaccination,
+                variant=self.variant,
+            ),
         )
 
     def fingerprint(self) -> str:
@@ -94,6 +105,7 @@ class Replay(People):
         n_days: days in the list; one more than the largest day when None.
         age_groups: decade of age of each person, 0 … 8; everyone is 40-49 when None.
         parameters: the figures of the disease; the published ones when None.
+        times: what changes the disease over time; nothing when None.
     """
 
     def __init__(
@@ -106,6 +118,7 @@ class Replay(People):
         n_days: int | None = None,
         age_groups: ArrayLike | None = None,
         parameters: DiseaseParameters | None = None,
+        times: TimesSettings | None = None,
     ) -> None:
         if n_people is None and age_groups is not None:
             n_people = np.asarray(age_groups).size
@@ -121,6 +134,7 @@ class Replay(People):
             seed=seed,
             initially_infected=initially_infected,
             parameters=parameters or DiseaseParameters(),
+            times=times,
         )
         super().__init__(self._disease.states, self._disease.infected_on)
 

@@ -11,7 +11,7 @@ A sweep file is a run's TOML file with `seeds` and `grid` added:
     privacy.epsilon = [0.1, 1.0]
 
 Several `[[grid]]` blocks are swept one after the other, each with keys of its own; a block may name
-its `preset`. A run that two blocks ask for is done once.
+its `preset`, and the file or a block its `scenario`. A run that two blocks ask for is done once.
 """
 
 import itertools
@@ -25,7 +25,8 @@ from typing import Any, TypedDict
 from dnatrace.errors import InputError
 from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, flatten, load_config, read_toml
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
+from dnatrace.runs.nesting import flatten, read_toml
 from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps.attempts import Done, Finished
@@ -121,8 +122,8 @@ def expand(values: Mapping[str, Any]) -> list[RunConfig]:
     for seed in seeds:
         for combination in settings:
             overrides = flatten(base) | combination | {"seed": seed}
-            named = overrides.pop("preset", preset)
-            config = load_config(preset=named, overrides=overrides)
+            named, world = overrides.pop("preset", preset), overrides.pop("scenario", None)
+            config = load_config(preset=named, scenario=world, overrides=overrides)
             chosen.setdefault(config.digest, config)
     return list(chosen.values())
 
