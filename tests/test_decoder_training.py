@@ -15,8 +15,8 @@ from dnatrace.privacy.accounting import Target
 from dnatrace.runs.config import load_config
 from dnatrace.seir import TestErrors
 from dnatrace.training import decoder as training
+from dnatrace.training import decoder_cases, person_rounds
 from dnatrace.training import decoder_rounds as rounds
-from dnatrace.training import person_rounds
 from dnatrace.training.decoder import Cases, Settings
 
 from .reference_privacy import SilentNoise
@@ -53,7 +53,7 @@ def toy_cases(rng, days=20, infected=5, others=60):
 
 
 def auc_of_alarms(weights, rng, noise=2.0, people=400):
-    decoder = Decoder(name="x", alarm=rounds.ALARM, weights=weights, provenance={})
+    decoder = Decoder(name="x", alarm=decoder_cases.ALARM, weights=weights, provenance={})
     inputs = DecoderInputs(
         outcomes=np.full((14, people), -1, dtype=np.int8),
         mean_contacts=rng.gamma(2.0, 5.0, people),
@@ -104,7 +104,7 @@ def test_rows_drawn_are_of_one_day_and_the_infected_comes_first():
 def test_delays_are_refused():
     config = load_config(preset="realistic", overrides={"people": 300, "days": 8})
     with pytest.raises(InputError, match="without delays"):
-        rounds.record(config, FnSettings().build(config.method_setup()))
+        decoder_cases.record(config, FnSettings().build(config.method_setup()))
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"infected": 0}, {"least_noise": 2000.0}])
@@ -137,12 +137,12 @@ def short_run():
             "isolation.adherence": 0.6,
         }
     )
-    return config, rounds.record(config, FnSettings().build(config.method_setup()))
+    return config, decoder_cases.record(config, FnSettings().build(config.method_setup()))
 
 
 def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
     _, run = short_run
-    cases = training.join(rounds.cases_of(run, seed=5))
+    cases = training.join(decoder_cases.cases_of(run, seed=5))
     assert len(cases) > 20
     assert (cases.infected <= 40).all()
     assert (cases.others == 240).all()
@@ -153,7 +153,7 @@ def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
     # Nobody who would not isolate is worth finding.
     day = int(np.argmax(((run.seir == 1) | (run.seir == 2)).sum(axis=1)[5:-2])) + 5
     able = run.free[day + 1] & np.isin(run.seir[day + 1], (1, 2)) & (run.follows > 0)
-    one_day = rounds._day_cases(run, day, np.random.default_rng(0))
+    one_day = decoder_cases._day_cases(run, day, np.random.default_rng(0))
     assert one_day.infected[0] == min(40, able.sum())
 
 
@@ -163,7 +163,7 @@ def test_training_sees_what_the_method_sees(short_run):
     seen = []
 
     class Watching:
-        alarm, reads = rounds.ALARM, 14
+        alarm, reads = decoder_cases.ALARM, 14
 
         def scores(self, noisy, noise, inputs):
             seen.append((noisy[0], inputs.outcomes[-1].copy(), inputs.mean_contacts))
@@ -171,7 +171,7 @@ def test_training_sees_what_the_method_sees(short_run):
 
     setup = Setup(target=Target(epsilon=1.0), noise=SilentNoise())
     tally = Tally(setup=setup, decoder=Watching())
-    watched = rounds.record(config, tally)
+    watched = decoder_cases.record(config, tally)
     assert len(seen) == config.days
     for day, (tallies, outcomes, contacts) in enumerate(seen):
         assert watched.tallies[day] == pytest.approx(tallies, rel=1e-6)
@@ -185,7 +185,7 @@ def test_a_record_is_complete_and_repeats_itself(short_run):
     assert run.tallies.shape == (20, 600)
     assert (run.tallies[run.met == 0] == 0).all()
     assert run.tallies.max() > 1.0
-    again = rounds.record(config, FnSettings().build(config.method_setup()))
+    again = decoder_cases.record(config, FnSettings().build(config.method_setup()))
     assert np.array_equal(run.tallies, again.tallies)
 
 
