@@ -1,9 +1,9 @@
 """Choosing tests by a published threshold: `python -m verification.threshold`.
 
 Runs the default method with both policies, `highest-scores`, which reads all scores, and
-`threshold`, which reads a noisy histogram of them, on the same seeds of the city (10,000 people, 100
-days), with tests for 8 and 4 % of people per day, and prints the peak of infected people and the
-tests used.
+`threshold`, which reads a noisy histogram of them, on the same seeds of the city (10,000 people,
+100 days), with tests for 8 and 4 % of people per day, and prints the peak of infected people and
+the tests used.
 """
 
 import sys

@@ -23,8 +23,8 @@ from dnatrace.tracing import DayLog
 from dnatrace.training.decoder import Cases, personal_inputs
 
 ALARM = Alarm(low=0.02, high=0.1)
-_FIRST_DAY = 4  # before it there is too little to learn from
-_MOST_INFECTED, _OTHERS = 40, 240  # people of a day that are kept
+FIRST_DAY = 4  # before it there is too little to learn from
+MOST_INFECTED, OTHERS = 40, 240  # people of a day that are kept
 _WORTH_OF_CONTACTS = 0.5  # exponent: finding those who meet many prevents more
 
 Watch = Callable[[DayLog], NDArray[np.float32]]  # what a release of the day shows without noise
@@ -113,7 +113,7 @@ def cases_of(run: Record, *, seed: int, most_infected: float = 1.0) -> list[Case
     share = ((run.seir == State.E) | (run.seir == State.I)).mean(axis=1)
     days = [
         _day_cases(run, day, rng)
-        for day in range(_FIRST_DAY, len(run.seir) - 1)
+        for day in range(FIRST_DAY, len(run.seir) - 1)
         if share[day + 1] <= most_infected
     ]
     return [day for day in days if day is not None]
@@ -126,10 +126,10 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
     worth = np.where(able & found, run.follows * contacts, 0.0)
     infected = np.flatnonzero(worth > 0.0)
     candidates = np.flatnonzero(able)
-    if infected.size == 0 or candidates.size < _OTHERS:
+    if infected.size == 0 or candidates.size < OTHERS:
         return None
-    infected = rng.permutation(infected)[:_MOST_INFECTED]
-    others = rng.choice(candidates, _OTHERS, replace=False)
+    infected = rng.permutation(infected)[:MOST_INFECTED]
+    others = rng.choice(candidates, OTHERS, replace=False)
     people = np.concatenate([infected, others])
     past = slice(max(0, day - WINDOW + 1), day + 1)
     inputs = DecoderInputs(
@@ -144,9 +144,9 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
         tallies=np.ascontiguousarray(by_age.reshape(-1, people.size).T),
         noisy=newest_first_by_person(run.met[past, people], 0),
         personal=personal_inputs(inputs),
-        worth=np.concatenate([worth[infected], np.zeros(_OTHERS)]).astype(np.float32),
+        worth=np.concatenate([worth[infected], np.zeros(OTHERS)]).astype(np.float32),
         rates=np.array([[errors.false_positive_rate, errors.false_negative_rate]], np.float32),
         first=np.zeros(1, dtype=np.int64),
         infected=np.array([infected.size]),
-        others=np.array([_OTHERS]),
+        others=np.array([OTHERS]),
     )

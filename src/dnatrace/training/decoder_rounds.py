@@ -25,7 +25,16 @@ from dnatrace.runs.provenance import libraries
 from dnatrace.sweeps.processes import deaf_to_interrupts, thread_settings, usable_cores
 from dnatrace.training import decoder as decoder_training
 from dnatrace.training.decoder import Cases, Settings
-from dnatrace.training.decoder_cases import ALARM, Watch, cases_of, record, tally_of
+from dnatrace.training.decoder_cases import (
+    ALARM,
+    FIRST_DAY,
+    MOST_INFECTED,
+    OTHERS,
+    Watch,
+    cases_of,
+    record,
+    tally_of,
+)
 
 SCENARIOS: tuple[dict[str, Any], ...] = (
     {},
@@ -151,8 +160,8 @@ class Order:
     def __post_init__(self) -> None:
         for name in ("rounds", "runs", "workers"):
             require_at_least(name, getattr(self, name), 1)
-        require_at_least("people", self.people, _OTHERS + _MOST_INFECTED)
-        require_at_least("days", self.days, _FIRST_DAY + 2)
+        require_at_least("people", self.people, OTHERS + MOST_INFECTED)
+        require_at_least("days", self.days, FIRST_DAY + 2)
 
     def configs(self, number: int) -> list[RunConfig]:
         """Return the runs of a round."""
