@@ -23,6 +23,7 @@ BEST: Mapping[str, str] = MappingProxyType(
         "network": "own tests and age too, E or I",
         "adherence": "event",
         "rates": "swapped",
+        "areas": "not isolated",
     }
 )
 
