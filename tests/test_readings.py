@@ -18,8 +18,6 @@ from dnatrace.paper.places import AREAS, BY_NAME, PLACES, Option, Place
 from dnatrace.paper.reading import Reading
 from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
 from dnatrace.paper.verdicts import Verdict
-from dnatrace.privacy.accounting import Target
-from dnatrace.privacy.gaussian import mu_of_budget
 from dnatrace.runs.config import flatten, load_config
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
@@ -88,11 +86,17 @@ def test_swapped_rates():
     assert (believed.false_positive_rate, believed.false_negative_rate) == (0.03, 0.25)
 
 
-def test_noise_for_a_third_of_the_sensitivity_is_a_larger_epsilon_of_dna_alone():
-    option = ("noise of dna", "0.01 beside 0.03")
-    assert changed(*option, "dpfn-s") == {}
-    (epsilon,) = changed(*option, "dna").values()
-    assert Target(epsilon=epsilon).mu == pytest.approx(3.0 * mu_of_budget(1.0, 1e-3))
+@pytest.mark.parametrize("calibration", ["exact", "classical", "renyi"])
+def test_noise_for_a_third_of_the_sensitivity_is_a_larger_epsilon_of_dna_alone(calibration):
+    ours = Reading().at("calibration", calibration)
+    third = ours.at("noise of dna", "0.01 beside 0.03")
+    noise = {
+        (name, method): 1.0 / reading.configuration(method, NOISY, FULL).privacy.target.mu
+        for name, reading in (("ours", ours), ("third", third))
+        for method in ("dpfn-s", "dna")
+    }
+    assert noise["third", "dna"] == pytest.approx(noise["ours", "dna"] / 3.0)
+    assert noise["third", "dpfn-s"] == noise["ours", "dpfn-s"]
 
 
 def test_keys_of_other_methods_are_left_out():
