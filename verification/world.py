@@ -42,9 +42,10 @@ METHODS: dict[str, dict[str, Any]] = {
     STATUS_QUO: {"method": "none"},
     "random": {"method": "random"},
     "public-only": {"method": "public-only"},
-    "fn": {"method": "fn"},
-    "fn, two rounds": {"method": "fn", "seir.rounds": 2},
+    "fn": {"method": "fn", "method.own_rounds": 5},
+    "fn, two rounds": {"method": "fn", "method.own_rounds": 2},
     "tally": {"method": "tally"},
+    "headcount": {"method": "headcount"},
     "oracle": {"method": "oracle"},
 }
 # The rule of the apps in place of scores, where people have them.
@@ -207,7 +208,8 @@ NOTES = (
     "`nothing`: no intervention; `status quo`: the scenario's levers without tracing; `app rule`: "
     "those and quarantine for every contact of an app user who reports (72 % do). The other "
     "methods choose tests, and who is sent home where the scenario does that. `fn` and `app rule` "
-    "are not private, `oracle` knows the truth; `tally` has ε = 1 per release.",
+    "are not private, `oracle` knows the truth; `tally` and `headcount`, the "
+    "default, have ε = 1 per release.",
     "`prototype`: measured before by other code on the same city, 3 to 7 seeds; peak or share.",
     "City of 10,000, 100 days. Averted and costs: paired by seed, 90 % intervals (Student-t; costs "
     "per infection averted: Fieller). Needless: days at home of people not in E or I.",
