@@ -42,9 +42,10 @@ METHODS: dict[str, dict[str, Any]] = {
     STATUS_QUO: {"method": "none"},
     "random": {"method": "random"},
     "public-only": {"method": "public-only"},
-    "fn": {"method": "fn"},
-    "fn, two rounds": {"method": "fn", "seir.rounds": 2},
+    "fn": {"method": "fn", "method.own_rounds": 5},
+    "fn (two rounds)": {"method": "fn", "method.own_rounds": 2},
     "tally": {"method": "tally"},
+    "headcount": {"method": "headcount"},
     "oracle": {"method": "oracle"},
 }
 # The rule of the apps in place of scores, where people have them.
@@ -57,7 +58,7 @@ PROTOTYPE: dict[tuple[str, str], tuple[str, float]] = {
     ("paper", "fn"): (PEAK, 1.1),
     ("paper", "tally"): (PEAK, 1.0),
     ("tests-4", "fn"): (PEAK, 89.0),
-    ("tests-4", "fn, two rounds"): (PEAK, 3.2),
+    ("tests-4", "fn (two rounds)"): (PEAK, 3.2),
     ("tests-4", "tally"): (PEAK, 21.0),
     ("tests-4", "oracle"): (PEAK, 0.5),
     ("scarce", STATUS_QUO): (PEAK, 208.0),
@@ -69,13 +70,13 @@ PROTOTYPE: dict[tuple[str, str], tuple[str, float]] = {
     ("household", "fn"): (PEAK, 102.0),
     ("household, 1 % tests", "tally"): (PEAK, 47.0),
     ("household, 1 % tests", "fn"): (PEAK, 38.0),
-    ("household, 1 % tests", "fn, two rounds"): (PEAK, 25.0),
+    ("household, 1 % tests", "fn (two rounds)"): (PEAK, 25.0),
     ("quarantine", "tally"): (PEAK, 73.0),
     ("quarantine", "fn"): (PEAK, 21.0),
-    ("quarantine", "fn, two rounds"): (PEAK, 2.2),
+    ("quarantine", "fn (two rounds)"): (PEAK, 2.2),
     ("quarantine, 0.5 % per day", "tally"): (PEAK, 7.6),
     ("quarantine, 0.5 % per day", "fn"): (PEAK, 2.7),
-    ("quarantine, 0.5 % per day", "fn, two rounds"): (PEAK, 1.8),
+    ("quarantine, 0.5 % per day", "fn (two rounds)"): (PEAK, 1.8),
     ("uk-2020-autumn", STATUS_QUO): (EVER, 55.1),
     ("uk-2020-autumn", "fn"): (EVER, 53.0),
     ("uk-2020-autumn", "tally"): (EVER, 53.0),
@@ -207,7 +208,8 @@ NOTES = (
     "`nothing`: no intervention; `status quo`: the scenario's levers without tracing; `app rule`: "
     "those and quarantine for every contact of an app user who reports (72 % do). The other "
     "methods choose tests, and who is sent home where the scenario does that. `fn` and `app rule` "
-    "are not private, `oracle` knows the truth; `tally` has ε = 1 per release.",
+    "are not private, `oracle` knows the truth; `tally` and `headcount`, the "
+    "default, have ε = 1 per release.",
     "`prototype`: measured before by other code on the same city, 3 to 7 seeds; peak or share.",
     "City of 10,000, 100 days. Averted and costs: paired by seed, 90 % intervals (Student-t; costs "
     "per infection averted: Fieller). Needless: days at home of people not in E or I.",
