@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.paper.places import BY_NAME, PLACES, Option
-from dnatrace.privacy.accounting import Calibration, Target
 from dnatrace.privacy.gaussian import classical_multiplier, epsilon_of_mu
+from dnatrace.privacy.lifetimes import Calibration, Target
 from dnatrace.runs.config import RunConfig, load_config
 
 if TYPE_CHECKING:  # which build configurations from readings
