@@ -229,10 +229,7 @@ class Loop:
         public = self._public(state, isolated, day)
         secret = self._exchange(state.window, public, states)
         clock.lap("infer")
-        released, method_state = self.method.release(public, secret, state.method)
-        require_released(released)
-        silence = state.silence.after(self.method, released, public, secret, state.method)
-        released = released if state.has_app.all() else released.without(~state.has_app)
+        released, method_state, silence = self._release(state, public, secret)
         clock.lap("release")
 
         policy_state = self.policy.respond(told.positives, day, policy_state)
@@ -256,6 +253,17 @@ class Loop:
             seconds=clock.seconds,
         )
         return after, log
+
+    def _release(
+        self, state: LoopState, public: PublicFacts, secret: SecretFacts
+    ) -> tuple[Released, Any, Silence]:
+        """Let the method release scores; people without the app have none."""
+        released, method_state = self.method.release(public, secret, state.method)
+        require_released(released)
+        silence = state.silence.after(self.method, released, public, secret, state.method)
+        if not state.has_app.all():
+            released = released.without(~state.has_app)
+        return released, method_state, silence
 
     def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
         """Tell the simulator who of the living stays at home."""
