@@ -40,12 +40,16 @@ def configurations(call: Call) -> dict[Label, RunConfig]:
     """Return everything that is run, by label."""
     configs: dict[Label, RunConfig] = {}
     for capacity, epsilons in call.some(list(asked_for(call.options).items())):
-        few = {"tests.capacity": capacity}
+        few: dict[str, Any] = {"tests.capacity": capacity}
         configs[FLOOR, "", capacity, NO_EPSILON] = call.configuration(method=FLOOR, **few)
         configs["fn", "", capacity, NO_EPSILON] = call.configuration(method="fn", **few)
         for release in HeadcountRelease:
             for epsilon in call.some(epsilons):
-                asked = {"epsilon": epsilon, "unit": "person", "release": release.value}
+                asked: dict[str, Any] = {
+                    "epsilon": epsilon,
+                    "unit": "person",
+                    "release": release.value,
+                }
                 label = "headcount", release.value, capacity, epsilon
                 configs[label] = call.configuration(method="headcount", **few, **asked)
     return configs
