@@ -39,16 +39,28 @@ Label = tuple[str, str, float, Any]
 def configurations(call: Call) -> dict[Label, RunConfig]:
     """Return everything that is run, by label."""
     configs: dict[Label, RunConfig] = {}
-    for capacity in call.some(call.options.capacities):
-        few = {"tests.capacity": capacity}
+    for capacity, epsilons in call.some(list(asked_for(call.options).items())):
+        few: dict[str, Any] = {"tests.capacity": capacity}
         configs[FLOOR, "", capacity, NO_EPSILON] = call.configuration(method=FLOOR, **few)
         configs["fn", "", capacity, NO_EPSILON] = call.configuration(method="fn", **few)
         for release in HeadcountRelease:
-            for epsilon in call.some(call.options.epsilons):
-                asked = {"epsilon": epsilon, "unit": "person", "release": release.value}
+            for epsilon in call.some(epsilons):
+                asked: dict[str, Any] = {
+                    "epsilon": epsilon,
+                    "unit": "person",
+                    "release": release.value,
+                }
                 label = "headcount", release.value, capacity, epsilon
                 configs[label] = call.configuration(method="headcount", **few, **asked)
     return configs
+
+
+def asked_for(options: Any) -> dict[float, tuple[float, ...]]:
+    """Return the ε of every number of tests."""
+    if options.grid is None:
+        return dict.fromkeys(options.capacities, options.epsilons)
+    parts = (part.split(":") for part in options.grid.split("/"))
+    return {float(capacity): numbers(epsilons) for capacity, epsilons in parts}
 
 
 def baselines(labels: Sequence[Label]) -> dict[Label, Label]:
@@ -67,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--curve", type=Path, help="a CSV file for the package")
     options.add_argument("--capacities", type=numbers, default=CAPACITIES)
     options.add_argument("--epsilons", type=numbers, default=EPSILONS)
+    options.add_argument("--grid", help="in place of both: 0.08:1,5.02/0.04:5.02,18")
     call = read_call(options, "verification.person", arguments)
     configs = configurations(call)
     study = call.study(configs)
