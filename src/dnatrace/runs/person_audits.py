@@ -199,6 +199,7 @@ def scripted_loop(
         parameters=config.seir.parameters,
         seed=seed,
         window_days=config.seir.window,
+        contacts_before_tests=config.seir.contacts_before_tests,
     )
 
 
