@@ -36,7 +36,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "fn, no noise": {"method": "fn"},
     "public-facts": {"method": "public-facts"},
 }
-QUICK = ("tally", "dpfn-s", "fn, no noise")
+QUICK = ("tally", "headcount, daily")
 REFUTED = ("tally", "traditional", "dna", "dpfn-s")  # must be, where a person's ε is claimed
 
 _INTRODUCTION = (
