@@ -26,6 +26,10 @@ TestColumns = Annotated[
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
 IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
 
+Transmission = Annotated[
+    float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
+]
+
 _LOG = logging.getLogger("dnatrace")
 
 
@@ -39,9 +43,7 @@ def infer(
     p1: Annotated[float | None, Option(help="fn: transmission per contact with I.")] = None,
     g: Annotated[float | None, Option(help="fn: E to I, per day.")] = None,
     h: Annotated[float | None, Option(help="fn: I to R, per day.")] = None,
-    transmission: Annotated[
-        float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
-    ] = None,
+    transmission: Transmission = None,
     false_positive_rate: Annotated[float, Option(help="P(positive | not I).")] = 0.01,
     false_negative_rate: Annotated[float, Option(help="P(negative | I).")] = 0.001,
     inference: Annotated[str, Option(help="fn, one-round or bp.")] = "fn",
@@ -69,12 +71,7 @@ def infer(
     from dnatrace.inference.infer import infer as infer_beliefs
     from dnatrace.seir import TestErrors
 
-    if out is not None:
-        belief_tables.check_format(out)
-        keep_inputs(out, (contacts, tests), force=force)
-    _check_id_map(id_map, contacts, tests, out)
-    if id_map is not None:
-        keep_inputs(id_map, (), force=force)
+    _check_files(out, id_map, (contacts, tests), force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
     beliefs = infer_beliefs(
         read.contacts,
@@ -117,6 +114,20 @@ def _model(
     if course:
         return {"course": CourseParameters(**values)}
     return {"parameters": SeirParameters(**values)}
+
+
+def _check_files(
+    out: Path | None, id_map: Path | None, inputs: tuple[Path, Path], *, force: bool
+) -> None:
+    """Raise before the work for files that cannot or must not be written."""
+    from dnatrace.inference import belief_tables
+
+    if out is not None:
+        belief_tables.check_format(out)
+        keep_inputs(out, inputs, force=force)
+    _check_id_map(id_map, *inputs, out)
+    if id_map is not None:
+        keep_inputs(id_map, (), force=force)
 
 
 def _check_id_map(id_map: Path | None, *others: Path | None) -> None:
