@@ -93,10 +93,16 @@ def capacities_of(call: Call) -> list[float]:
     return [float(share) for share in call.options.tests.split(",")]
 
 
+def configuration(call: Call, name: str, capacity: float) -> RunConfig:
+    """Return an inference at a number of tests."""
+    settings = INFERENCES[name] | {"tests.capacity": capacity}
+    return call.configuration(**settings)
+
+
 def configurations(call: Call, names: Sequence[str]) -> dict[Label, RunConfig]:
     """Return every inference at every number of tests."""
     return {
-        (name, capacity): call.configuration(**INFERENCES[name], **{"tests.capacity": capacity})
+        (name, capacity): configuration(call, name, capacity)
         for capacity in capacities_of(call)
         for name in names
     }
@@ -145,7 +151,7 @@ def calibration(call: Call, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return rows of tenths and areas at 4 % tests, over the first seeds."""
     rows = []
     for name in names:
-        config = call.configuration(**INFERENCES[name], **{"tests.capacity": 0.04})
+        config = configuration(call, name, 0.04)
         looks = [look(config.model_copy(update={"seed": seed})) for seed in call.seeds[:N_LOOKS]]
         rows += [{"inference": name} | row for row in _by_tenth(looks)]
         rows.append({"inference": name} | _areas(looks))
