@@ -82,7 +82,7 @@ def trees(draw):
     return contacts, outcomes, groups
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(trees(), st.sampled_from([0.3, 3.0, 30.0]), st.sampled_from([1e-4, 0.05]))
 def test_exact_on_trees(tree, transmission, p0):
     errors = TestErrors(false_positive_rate=0.02, false_negative_rate=0.1)
