@@ -83,7 +83,7 @@ DRAWN = {
 }
 LOOKED_AT = ("fn, as in the paper", "fn, 2 rounds, by age", "one-round", "bp")
 N_TENTHS = 10
-N_LOOKS = 3  # runs whose scores are compared with the truth
+N_LOOKS = 2  # runs whose scores are compared with the truth
 LEGEND = "By age: susceptibility by age group. `bp`, `one-round`: infected within 7 days."
 Label = tuple[str, float]
 
