@@ -93,8 +93,10 @@ SCALES = {PEAK: 1000.0, EVER: 100.0}
 UNITS = {PEAK: "‰", EVER: "%"}
 # Of the table of costs, by quantity.
 SHOWN_COSTS = ("tests_used", "isolation_person_days", "isolation_person_days_uninfected")
-# Whose burden by age and household size is told: where staying at home decides.
-BY_GROUP = ("adoption-60, 0.5 % sent home per day", "tally")
+# Whose burden by age and household size is told: where staying at home decides, of the first of
+# these methods that was run.
+BY_GROUP = "adoption-60, 0.5 % sent home per day"
+OF_METHODS = ("headcount", "tally", "fn (two rounds)")
 
 Label = tuple[str, str]
 
@@ -180,8 +182,9 @@ def _priced(row: Mapping[str, Any]) -> str:
 
 
 def group_table(study: Study[Label]) -> list[str]:
-    cell, name = BY_GROUP
-    if (cell, name) not in study.summaries:
+    cell = BY_GROUP
+    name = next((name for name in OF_METHODS if (cell, name) in study.summaries), None)
+    if name is None:
         return []
     rows = averted_by_group(study, (cell, name), {STATUS_QUO: (cell, STATUS_QUO)})
     shown = {"infections averted": 1000.0, "deaths averted": 1000.0}
