@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.quantities import shown, shown_spread
 from dnatrace.sweeps.costs import averted, averted_by_group, nothing_of
 from dnatrace.sweeps.results import markdown_table
 from dnatrace.sweeps.study import Study
@@ -92,8 +93,10 @@ SCALES = {PEAK: 1000.0, EVER: 100.0}
 UNITS = {PEAK: "‰", EVER: "%"}
 # Of the table of costs, by quantity.
 SHOWN_COSTS = ("tests_used", "isolation_person_days", "isolation_person_days_uninfected")
-# Whose burden by age and household size is told: where staying at home decides.
-BY_GROUP = ("adoption-60, 0.5 % sent home per day", "tally")
+# Whose burden by age and household size is told: where staying at home decides, of the first of
+# these methods that was run.
+BY_GROUP = "adoption-60, 0.5 % sent home per day"
+OF_METHODS = ("headcount", "tally", "fn (two rounds)")
 
 Label = tuple[str, str]
 
@@ -133,16 +136,12 @@ def rows_of(study: Study[Label]) -> list[dict[str, Any]]:
     return rows
 
 
-def with_half(mean: float, half: float | None) -> str:
-    return f"{mean:.3g}" if half is None else f"{mean:.3g} ± {half:.2g}"
-
-
 def outcome_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     cells = []
     for row in rows:
         said = row["prototype"]
         prototype = "" if said is None else f"{said:g} {UNITS[row['prototype_metric']]}"
-        both = [with_half(row[m], row[f"{m}_half_width"]) for m in SCALES]
+        both = [shown_spread(row[m], row[f"{m}_half_width"]) for m in SCALES]
         cells.append([row["scenario"], row["method"], *both, prototype])
     head = ["scenario", "method", "peak, ‰", "ever infected, %", "prototype"]
     return markdown_table(head, cells)
@@ -169,21 +168,23 @@ def _counted(row: Mapping[str, Any]) -> str:
     if row["mean"] is None:
         return "–"
     if row["low"] is None:
-        return f"{row['mean']:.3g}"
-    return f"{row['mean']:.3g} ({row['low']:.3g} to {row['high']:.3g})"
+        return shown(row["mean"])
+    return f"{shown(row['mean'])} ({shown(row['low'])} to {shown(row['high'])})"
 
 
 def _priced(row: Mapping[str, Any]) -> str:
     if row["per_infection_averted"] is None:
         return "–"
     if row["per_low"] is None:
-        return f"{row['per_infection_averted']:.3g} (no bound)"
-    return f"{row['per_infection_averted']:.3g} ({row['per_low']:.3g} to {row['per_high']:.3g})"
+        return f"{shown(row['per_infection_averted'])} (no bound)"
+    mean, low, high = (shown(row[key]) for key in ("per_infection_averted", "per_low", "per_high"))
+    return f"{mean} ({low} to {high})"
 
 
 def group_table(study: Study[Label]) -> list[str]:
-    cell, name = BY_GROUP
-    if (cell, name) not in study.summaries:
+    cell = BY_GROUP
+    name = next((name for name in OF_METHODS if (cell, name) in study.summaries), None)
+    if name is None:
         return []
     rows = averted_by_group(study, (cell, name), {STATUS_QUO: (cell, STATUS_QUO)})
     shown = {"infections averted": 1000.0, "deaths averted": 1000.0}
@@ -213,6 +214,7 @@ NOTES = (
     "`prototype`: measured before by other code on the same city, 3 to 7 seeds; peak or share.",
     "City of 10,000, 100 days. Averted and costs: paired by seed, 90 % intervals (Student-t; costs "
     "per infection averted: Fieller). Needless: days at home of people not in E or I.",
+    "Runs of a store may come from several commits; each run's own is in its provenance.",
 )
 
 
