@@ -160,6 +160,11 @@ def test_a_closed_loop_in_which_the_policy_acts(headcount):
     loud = RunConfig(method="tally", unit="person")
     refuted = audit_person(loud, WorldName.HOUSEHOLD, draws=1000, closed=True)
     assert not refuted.passed
+    # Without messages nothing is told, though copies compete for the same tests.
+    silent = audit_person(
+        RunConfig(method="public-only"), WorldName.HOUSEHOLD, draws=1000, closed=True
+    )
+    assert abs(silent.guesses - 0.5) < 0.05
     with pytest.raises(InputError, match="closed loop"):
         audit_person(loud, WorldName.CITY, draws=1000, closed=True)
     with pytest.raises(InputError, match="draws"):

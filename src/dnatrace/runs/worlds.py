@@ -262,7 +262,10 @@ class ScriptedPolicy:
         named = self.named.get(situation.day, np.empty(0, dtype=np.int64))
         if self.alone:
             return named, state
-        chosen, state = self.usual.choose(released, situation, state)
+        free = situation.eligible.copy()
+        for people in self.named.values():  # whose tests are written beforehand has no others
+            free[people] = False
+        chosen, state = self.usual.choose(released, replace(situation, eligible=free), state)
         return np.union1d(named, chosen), state
 
     def respond(self, positives: Ids, day: int, state: Any) -> Any:
