@@ -249,7 +249,7 @@ def test_wrong_lists_are_one_line_without_remarks_on_slips(tmp_path):
 
 def test_places_that_cannot_be_written_are_told_before_the_work(tmp_path, monkeypatch):
     write(tmp_path, "sender,receiver,day\na,b,0\n", "person,day,positive\na,0,1\n")
-    monkeypatch.setattr("dnatrace.inference.factorised_neighbours.infer", None)  # not called
+    monkeypatch.setattr("dnatrace.inference.infer.infer", None)  # not called
     for option, place, message in (
         ("--id-map", ".", ".: is a directory, expected the name of a file to write"),
         ("--id-map", "nowhere/ids.csv", "nowhere: no such directory to write to"),

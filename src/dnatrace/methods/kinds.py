@@ -19,10 +19,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.errors import InputError
 from dnatrace.inference.exposures import add_up_day
 from dnatrace.methods.base import Needs, PublicFacts, SecretFacts, Setup
 from dnatrace.privacy import mechanisms
-from dnatrace.privacy.accounting import Event
+from dnatrace.privacy.accounting import NO_PERSON, Event, Unit
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded, Protected, Released
 from dnatrace.records import DayContacts
@@ -184,6 +185,8 @@ class PrivateMethod(ABC):
         lent = secret.lend()
         query = self.query(prepared, public, lent, state.secret)
         lent.close()
+        if self.setup.target.unit is Unit.PERSON and query.mechanism.lifetime.person is None:
+            raise InputError(NO_PERSON)
         past = state.history[-query.keep :] if query.keep else ()
         history = (*past, *self._protect(query, past, public))
         released = mechanisms.publish_processed(
