@@ -372,8 +372,9 @@ def test_a_loaded_decoder_cannot_be_changed():
 def test_decoders_that_ship(name):
     decoder = load_decoder(name)
     assert decoder_path(name).stat().st_size < 100_000
-    assert decoder.provenance["command"].startswith("dnatrace train --network tally")
-    assert decoder.provenance["runs"]["people"] >= 10_000
+    network = "tally" if name == "tally" else "headcount"  # which trains its floor, too
+    assert decoder.provenance["command"].startswith(f"dnatrace train --network {network}")
+    assert decoder.provenance["runs"]["people"] >= 8_000
 
 
 def test_the_shipped_decoder_wants_alarms_found():
