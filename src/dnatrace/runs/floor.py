@@ -103,7 +103,7 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
     apart = f"{mine.difference:+.2g} ± {mine.difference_half_width:.2g}"
     return (
         f"{text}. NOT BETTER THAN THE FLOOR as far as it was measured: {config.method.name} has "
-        f"{reached} ({apart} ‰ on the same seeds), so nothing shows that messages are worth it here."
+        f"{reached} ({apart} ‰ on the same seeds), so nothing shows that messages pay here."
     )
 
 
