@@ -161,6 +161,7 @@ def test_composition_agrees_with_a_second_accountant(n):
 @pytest.mark.parametrize("joint", [False, True])
 def test_calibration_meets_its_unit(unit, joint):
     lifetime = renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=joint)
+    lifetime = replace(lifetime, person=(1.0,) * 14)
     target = Target(epsilon=0.7, delta=1e-5, unit=unit)
     ledger = ledger_of(lifetime, mu=1 / target.multiplier(lifetime))
     assert ledger.epsilon(unit, 1e-5) == pytest.approx(0.7, rel=1e-6)
@@ -230,7 +231,7 @@ def test_unproven_events_report_the_truth():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0}, {"epsilon": math.nan}, {"delta": 1.0}, {"unit": "person"}]
+    "wrong", [{"epsilon": 0}, {"epsilon": math.nan}, {"delta": 1.0}, {"unit": "people"}]
 )
 def test_wrong_targets_are_named(wrong):
     assert Target(epsilon=1.0, unit="pair").unit is Unit.PAIR

@@ -82,7 +82,7 @@ def trees(draw):
     return contacts, outcomes, groups
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(trees(), st.sampled_from([0.3, 3.0, 30.0]), st.sampled_from([1e-4, 0.05]))
 def test_exact_on_trees(tree, transmission, p0):
     errors = TestErrors(false_positive_rate=0.02, false_negative_rate=0.1)
@@ -129,7 +129,7 @@ def test_loops_have_an_error_that_is_small_at_usual_transmission():
     found, exact = compare(contacts, outcomes, groups, usual, TestErrors())
     assert np.abs(found - exact).max() < 5e-3
     strong, exact = compare(contacts, outcomes, groups, course(10.0, 1e-3), TestErrors())
-    assert 1e-3 < np.abs(strong - exact).max() < 0.5
+    assert 0.1 < np.abs(strong - exact).max() < 0.6  # far from exact when contacts are certain
 
 
 def test_ann_ben_and_cem_of_the_documentation():

@@ -35,8 +35,8 @@ def test_second_hand_news_needs_more_than_one_round():
         for name in ("one-round", "bp")
     }
     alone = infer(CONTACTS[:2], tests, inference="bp", course=strong, **SIZE)[2, -1, 0]
-    assert never["bp"] < 0.999 * alone
-    assert never["one-round"] == pytest.approx(alone, abs=1e-3)
+    assert 1.0 - never["bp"] > 3.0 * (1.0 - alone)
+    assert never["one-round"] == pytest.approx(alone, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def test_who_remembers_a_positive_test_is_no_longer_at_risk():
     public, secret = facts()
     remembers = made("fn", remembers_positives=True)
     last = np.full(public.n_people, NEVER, dtype=np.int32)
-    last[5] = public.first_day - 1
+    last[5] = 19  # the window begins on day 20
     outcomes = public.outcomes.copy()
     outcomes[:, 5] = -1
-    public = type(public)(
-        **{k: getattr(public, k) for k in public.__slots__} | {"outcomes": outcomes}
-    )
+    known = {k: getattr(public, k) for k in public.__slots__}
+    known |= {"outcomes": outcomes, "first_day": 20, "day": 19 + public.n_days}
+    public = type(public)(**known)
     with_memory, _ = remembers.scores(public, secret, last)
     without, after = remembers.scores(public, secret, remembers.start(public.n_people))
     assert with_memory[5] == 0.0 < without[5]
@@ -96,9 +96,9 @@ def test_infection_from_outside_is_learned_from_positivity():
     fill = known | {"outcomes": outcomes, "test_errors": errors}
     assert found_per_person_day(type(public)(**fill)) == LEAST_OUTSIDE
     outcomes[0, :] = 0
-    outcomes[0, :4] = 1
     n = public.n_people
-    expected = (4 - 0.01 * n) / 0.99 / outcomes.size
+    outcomes[0, : n // 4] = 1
+    expected = (n // 4 - 0.01 * n) / 0.99 / outcomes.size
     assert found_per_person_day(type(public)(**fill)) == pytest.approx(expected)
     learned = made("one-round", outside_share=0.5).settings.course(type(public)(**fill))
     assert learned.p0 == pytest.approx(0.5 * expected)

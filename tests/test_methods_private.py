@@ -1,5 +1,6 @@
 """Private methods: what they noise moves no more than stated, nothing outlives the window."""
 
+import dataclasses
 import math
 from itertools import pairwise
 
@@ -335,6 +336,7 @@ def test_copies_of_an_encounter_share_nothing():
 def test_what_was_calibrated_is_what_the_ledger_says(unit, window):
     """A pair's releases are all counted, however long the window is."""
     lifetime = renewed_lifetime(window=window, score=Score.EXPOSED_OR_INFECTED, joint=True)
+    lifetime = dataclasses.replace(lifetime, person=(1.0,) * window)
     target = Target(epsilon=1.0, unit=unit)
     ledger = Ledger()
     for day in range(150):

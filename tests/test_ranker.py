@@ -231,13 +231,10 @@ def test_a_name_alone_runs_nothing():
 
 
 def test_a_method_object_is_used_as_it_is():
-    ours = run(CONFIG, method=FactorisedNeighbours(settings=FnSettings())).summary
-    named = run(
-        dt.RunConfig(
-            method="fn",
-            **{k: getattr(CONFIG, k) for k in ("people", "days", "seed", "initially_infected")},
-        )
-    ).summary
+    kept = {k: getattr(CONFIG, k) for k in ("people", "days", "seed", "initially_infected")}
+    config = dt.RunConfig(method="fn", **kept)  # which also says what messages are made of
+    ours = run(config, method=FactorisedNeighbours(settings=FnSettings())).summary
+    named = run(config).summary
     assert ours["peak_infected"] == named["peak_infected"]
     assert RankedByOthers(ranker=Shaped(1), n_days=1).takes_data
     assert not RankedByOthers(ranker=CountsContactsOfPositives(), n_days=1).takes_data

@@ -38,6 +38,7 @@ from dnatrace.runs.run import run
 
 from .command_line import run as dnatrace
 from .private_methods import ONE, RecordingNoise, facts_of, made
+from .reference_headcount import headcount
 from .reference_privacy import PAPER_TESTS, SilentNoise, parameters
 from .tampered_models import edit_metadata, parts_of, put, write
 
@@ -102,6 +103,15 @@ def test_an_object_is_held_to_its_own_epsilon_not_to_that_of_the_configuration()
         text = guarantees.state(result.config, result.ledger)
         assert "no target was stated" in text
         assert "ε = 1 at" not in text
+
+
+def test_an_object_cannot_promise_a_person_what_its_messages_do_not_keep():
+    """It was set up for messages from own tests; those of the configuration pass through others."""
+    config = dt.RunConfig(seir={"exchange": "rounds"}, **SMALL)
+    with pytest.raises(InputError, match="own-tests"):
+        run(config, method=headcount(own_tests=True))
+    result = run(config, method=headcount(own_tests=False))
+    assert result.summary["privacy"]["per_person_epsilon"] is None
 
 
 # `dpfn`, `correlated`.

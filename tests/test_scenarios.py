@@ -1,5 +1,7 @@
 """Scenarios: they load, every number has its source, and what is given wins over them."""
 
+import json
+
 import pytest
 
 import dnatrace as dt
@@ -73,6 +75,16 @@ def test_scenarios_on_the_command_line():
     wrong = command_line.run("run", "--scenario", "spring")
     assert wrong.returncode == 2
     assert "scenario 'spring' does not exist" in wrong.stderr
+
+
+def test_scenarios_are_listed_with_their_sources():
+    listed = command_line.run("config", "scenarios").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == scenario_names()
+    one = command_line.run("config", "scenarios", "autumn").stdout
+    assert "app.adoption = 0.28  (NHS app (Wymant et al. 2021): 28 % of people)" in one
+    told = json.loads(command_line.run("config", "scenarios", "--json").stdout)
+    assert told["scarce"]["settings"]["tests"] == {"capacity": 0.01}
+    assert command_line.run("config", "scenarios", "spring").returncode == 2
 
 
 @pytest.mark.parametrize("name", sorted(SUITE))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dnatrace.runs.person_audits import PersonAudit
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.study import Study
 from tests.forked_sweeps import in_process
@@ -21,10 +22,12 @@ from verification import (
     levers,
     ordering,
     person,
+    person_audit,
     privacy,
     private_methods,
     simulators,
     tally,
+    threshold,
     world,
 )
 
@@ -104,7 +107,8 @@ def test_person(quick, tmp_path):
 
 def test_inference(quick, tmp_path):
     names = [name for name in inference.INFERENCES if name != "fn, p0 = 1e-5"]
-    rows, record, shown = quick(inference, "--figure", "--only", ";".join(names))
+    asked = ("--only", ";".join(names), "--tests", "0.08,0.04")
+    rows, record, shown = quick(inference, "--figure", *asked)
     assert len(rows) == 2 * len(names)
     assert {r["tests"] for r in rows} == {"0.08", "0.04"}
     assert "Scores against truth" in shown
@@ -228,3 +232,48 @@ def test_privacy(capsys, monkeypatch):
     monkeypatch.setattr(privacy, "_quick_cases", lambda: [planted])
     assert privacy.main(["--quick"]) == 1
     assert "FAILED" in capsys.readouterr().out
+
+
+def test_person_audit(capsys, tmp_path):
+    out = tmp_path / "table.md"
+    assert person_audit.main(["--quick", "--out", str(out)]) == 0
+    text = out.read_text()
+    assert capsys.readouterr().out == text + "\n"
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| tally |")]
+    assert rows[0][2:] == ["167 ✗", "7.05 ✗ |"]
+    assert "| headcount, daily | 5.02 |" in text
+    with pytest.raises(SystemExit):
+        person_audit.main(["--quick", "--out", str(closed_loop.DOCS / "results" / "x.md")])
+
+
+@pytest.mark.parametrize(
+    ("name", "proved", "mu", "good"),
+    [
+        ("headcount, daily", True, 1.0, True),
+        ("headcount, daily", True, 3.0, False),  # more than is promised
+        ("tally", False, 30.0, True),
+        ("tally", False, 1.0, False),  # a false claim that is not refuted is told
+        ("dpfn, frozen", False, 1.0, True),
+    ],
+)
+def test_a_person_audit_that_is_not_as_it_must_be_is_told(name, proved, mu, good):
+    found = PersonAudit(
+        world="couple",
+        claimed_epsilon=5.02,
+        proved=proved,
+        delta=1e-3,
+        mu=mu,
+        largest_move=1.0,
+        met=True,
+        releases=14,
+    )
+    assert person_audit.Row(name=name, found={"couple": found}).as_it_must_be is good
+
+
+def test_threshold(quick):
+    rows, _, shown = quick(threshold)
+    assert [r["policy"] for r in rows] == list(threshold.POLICIES)
+    assert float(rows[0]["tests used"]) == 1.0
+    assert all(float(r["tests used"]) <= 1.0 for r in rows)
+    assert rows[0]["difference"] == ""
+    assert "noisy" not in shown

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from dnatrace.inference.course import EQUAL_AGES
 from dnatrace.runs import figures
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import area_under_roc
@@ -31,16 +32,25 @@ from dnatrace.sweeps.study import PER_MILLE, Study
 from verification.closed_loop import PEAK, Call, parser, read_call
 
 FIRST_SEED = 15001
-CAPACITIES = (0.08, 0.04, 0.03, 0.02)
+CAPACITIES = (0.08, 0.04, 0.03, 0.02)  # share of people tested per day
 # Susceptibility of a contact by age: relative susceptibility divided by the mean number of contacts
 # (children, adults, elderly), both of OpenABM-Covid19, mean 1.
 BY_AGE = [0.6, 0.63, 0.76, 0.84, 0.95, 1.07, 1.22, 2.47, 2.83]
 INFERENCES: dict[str, dict[str, Any]] = {
-    "fn, as in the paper": {"method": "fn", "method.own_rounds": 5},
-    "fn, 2 rounds": {"method": "fn", "method.own_rounds": 2},
+    "fn, as in the paper": {
+        "method": "fn",
+        "method.own_rounds": 5,
+        "method.susceptibility_by_age": list(EQUAL_AGES),
+    },
+    "fn, 2 rounds": {
+        "method": "fn",
+        "method.own_rounds": 2,
+        "method.susceptibility_by_age": list(EQUAL_AGES),
+    },
     "fn, p0 = 1e-5": {
         "method": "fn",
         "method.own_rounds": 5,
+        "method.susceptibility_by_age": list(EQUAL_AGES),
         "method.own_infection_from_outside": 1e-5,
     },
     "fn, 2 rounds, by age": {
@@ -66,22 +76,34 @@ INFERENCES: dict[str, dict[str, Any]] = {
 DRAWN = {
     "public-only": figures.GREY,
     "fn, as in the paper": figures.ORANGE,
+    "fn, 2 rounds, by age": "#CC79A7",
     "one-round": figures.GREEN,
     "bp": figures.VERMILION,
     "oracle": figures.BLUE,
 }
-LOOKED_AT = ("fn, as in the paper", "fn, 2 rounds", "one-round", "bp")
+LOOKED_AT = ("fn, as in the paper", "fn, 2 rounds, by age", "one-round", "bp")
 N_TENTHS = 10
-N_LOOKS = 3  # runs whose scores are compared with the truth
+N_LOOKS = 2  # runs whose scores are compared with the truth
 LEGEND = "By age: susceptibility by age group. `bp`, `one-round`: infected within 7 days."
 Label = tuple[str, float]
+
+
+def capacities_of(call: Call) -> list[float]:
+    """Return the shares of people tested per day that were asked for."""
+    return [float(share) for share in call.options.tests.split(",")]
+
+
+def configuration(call: Call, name: str, capacity: float) -> RunConfig:
+    """Return an inference at a number of tests."""
+    settings = INFERENCES[name] | {"tests.capacity": capacity}
+    return call.configuration(**settings)
 
 
 def configurations(call: Call, names: Sequence[str]) -> dict[Label, RunConfig]:
     """Return every inference at every number of tests."""
     return {
-        (name, capacity): call.configuration(**INFERENCES[name] | {"tests.capacity": capacity})
-        for capacity in call.some(CAPACITIES, 2)
+        (name, capacity): configuration(call, name, capacity)
+        for capacity in capacities_of(call)
         for name in names
     }
 
@@ -129,7 +151,7 @@ def calibration(call: Call, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return rows of tenths and areas at 4 % tests, over the first seeds."""
     rows = []
     for name in names:
-        config = call.configuration(**INFERENCES[name] | {"tests.capacity": 0.04})
+        config = configuration(call, name, 0.04)
         looks = [look(config.model_copy(update={"seed": seed})) for seed in call.seeds[:N_LOOKS]]
         rows += [{"inference": name} | row for row in _by_tenth(looks)]
         rows.append({"inference": name} | _areas(looks))
@@ -224,11 +246,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, seeds=20, first_seed=FIRST_SEED)
     options.add_argument("--figure", action="store_true", help="an SVG beside the page")
     options.add_argument("--only", help="inferences, separated by semicolons")
+    usual = ",".join(map(str, CAPACITIES))
+    options.add_argument("--tests", default=usual, help=f"shares tested per day ({usual})")
     call = read_call(options, "verification.inference", arguments)
     names = call.options.only.split(";") if call.options.only else list(INFERENCES)
     study = call.study(configurations(call, names))
     if call.options.figure and call.options.out is not None:
-        figure = draw(study, call.some(CAPACITIES, 2))
+        figure = draw(study, capacities_of(call))
         out = call.options.out
         write_all(figures.rendered(figure, out.stem, ("svg",)), out.parent)
     rows = with_areas(study.rows(("inference", "tests")), study)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.quantities import shown, shown_spread
 from dnatrace.sweeps.costs import averted, averted_by_group, nothing_of
 from dnatrace.sweeps.results import markdown_table
 from dnatrace.sweeps.study import Study
@@ -42,9 +43,10 @@ METHODS: dict[str, dict[str, Any]] = {
     STATUS_QUO: {"method": "none"},
     "random": {"method": "random"},
     "public-only": {"method": "public-only"},
-    "fn": {"method": "fn"},
-    "fn, two rounds": {"method": "fn", "seir.rounds": 2},
+    "fn": {"method": "fn", "method.own_rounds": 5},
+    "fn (two rounds)": {"method": "fn", "method.own_rounds": 2},
     "tally": {"method": "tally"},
+    "headcount": {"method": "headcount"},
     "oracle": {"method": "oracle"},
 }
 # The rule of the apps in place of scores, where people have them.
@@ -57,7 +59,7 @@ PROTOTYPE: dict[tuple[str, str], tuple[str, float]] = {
     ("paper", "fn"): (PEAK, 1.1),
     ("paper", "tally"): (PEAK, 1.0),
     ("tests-4", "fn"): (PEAK, 89.0),
-    ("tests-4", "fn, two rounds"): (PEAK, 3.2),
+    ("tests-4", "fn (two rounds)"): (PEAK, 3.2),
     ("tests-4", "tally"): (PEAK, 21.0),
     ("tests-4", "oracle"): (PEAK, 0.5),
     ("scarce", STATUS_QUO): (PEAK, 208.0),
@@ -69,13 +71,13 @@ PROTOTYPE: dict[tuple[str, str], tuple[str, float]] = {
     ("household", "fn"): (PEAK, 102.0),
     ("household, 1 % tests", "tally"): (PEAK, 47.0),
     ("household, 1 % tests", "fn"): (PEAK, 38.0),
-    ("household, 1 % tests", "fn, two rounds"): (PEAK, 25.0),
+    ("household, 1 % tests", "fn (two rounds)"): (PEAK, 25.0),
     ("quarantine", "tally"): (PEAK, 73.0),
     ("quarantine", "fn"): (PEAK, 21.0),
-    ("quarantine", "fn, two rounds"): (PEAK, 2.2),
+    ("quarantine", "fn (two rounds)"): (PEAK, 2.2),
     ("quarantine, 0.5 % per day", "tally"): (PEAK, 7.6),
     ("quarantine, 0.5 % per day", "fn"): (PEAK, 2.7),
-    ("quarantine, 0.5 % per day", "fn, two rounds"): (PEAK, 1.8),
+    ("quarantine, 0.5 % per day", "fn (two rounds)"): (PEAK, 1.8),
     ("uk-2020-autumn", STATUS_QUO): (EVER, 55.1),
     ("uk-2020-autumn", "fn"): (EVER, 53.0),
     ("uk-2020-autumn", "tally"): (EVER, 53.0),
@@ -91,8 +93,10 @@ SCALES = {PEAK: 1000.0, EVER: 100.0}
 UNITS = {PEAK: "‰", EVER: "%"}
 # Of the table of costs, by quantity.
 SHOWN_COSTS = ("tests_used", "isolation_person_days", "isolation_person_days_uninfected")
-# Whose burden by age and household size is told: where staying at home decides.
-BY_GROUP = ("adoption-60, 0.5 % sent home per day", "tally")
+# Whose burden by age and household size is told: where staying at home decides, of the first of
+# these methods that was run.
+BY_GROUP = "adoption-60, 0.5 % sent home per day"
+OF_METHODS = ("headcount", "tally", "fn (two rounds)")
 
 Label = tuple[str, str]
 
@@ -132,16 +136,12 @@ def rows_of(study: Study[Label]) -> list[dict[str, Any]]:
     return rows
 
 
-def with_half(mean: float, half: float | None) -> str:
-    return f"{mean:.3g}" if half is None else f"{mean:.3g} ± {half:.2g}"
-
-
 def outcome_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     cells = []
     for row in rows:
         said = row["prototype"]
         prototype = "" if said is None else f"{said:g} {UNITS[row['prototype_metric']]}"
-        both = [with_half(row[m], row[f"{m}_half_width"]) for m in SCALES]
+        both = [shown_spread(row[m], row[f"{m}_half_width"]) for m in SCALES]
         cells.append([row["scenario"], row["method"], *both, prototype])
     head = ["scenario", "method", "peak, ‰", "ever infected, %", "prototype"]
     return markdown_table(head, cells)
@@ -168,21 +168,23 @@ def _counted(row: Mapping[str, Any]) -> str:
     if row["mean"] is None:
         return "–"
     if row["low"] is None:
-        return f"{row['mean']:.3g}"
-    return f"{row['mean']:.3g} ({row['low']:.3g} to {row['high']:.3g})"
+        return shown(row["mean"])
+    return f"{shown(row['mean'])} ({shown(row['low'])} to {shown(row['high'])})"
 
 
 def _priced(row: Mapping[str, Any]) -> str:
     if row["per_infection_averted"] is None:
         return "–"
     if row["per_low"] is None:
-        return f"{row['per_infection_averted']:.3g} (no bound)"
-    return f"{row['per_infection_averted']:.3g} ({row['per_low']:.3g} to {row['per_high']:.3g})"
+        return f"{shown(row['per_infection_averted'])} (no bound)"
+    mean, low, high = (shown(row[key]) for key in ("per_infection_averted", "per_low", "per_high"))
+    return f"{mean} ({low} to {high})"
 
 
 def group_table(study: Study[Label]) -> list[str]:
-    cell, name = BY_GROUP
-    if (cell, name) not in study.summaries:
+    cell = BY_GROUP
+    name = next((name for name in OF_METHODS if (cell, name) in study.summaries), None)
+    if name is None:
         return []
     rows = averted_by_group(study, (cell, name), {STATUS_QUO: (cell, STATUS_QUO)})
     shown = {"infections averted": 1000.0, "deaths averted": 1000.0}
@@ -207,10 +209,12 @@ NOTES = (
     "`nothing`: no intervention; `status quo`: the scenario's levers without tracing; `app rule`: "
     "those and quarantine for every contact of an app user who reports (72 % do). The other "
     "methods choose tests, and who is sent home where the scenario does that. `fn` and `app rule` "
-    "are not private, `oracle` knows the truth; `tally` has ε = 1 per release.",
+    "are not private, `oracle` knows the truth; `tally` and `headcount`, the "
+    "default, have ε = 1 per release.",
     "`prototype`: measured before by other code on the same city, 3 to 7 seeds; peak or share.",
     "City of 10,000, 100 days. Averted and costs: paired by seed, 90 % intervals (Student-t; costs "
     "per infection averted: Fieller). Needless: days at home of people not in E or I.",
+    "Runs of a store may come from several commits; each run's own is in its provenance.",
 )
 
 

@@ -209,8 +209,7 @@ class Loop:
         6. Phones exchange messages over the window. This part a deployment runs encrypted.
         7. The method releases one score per person. Only this leaves the enclave. What it calls
            public must come out the same in silence.
-        8. The policy responds to positive results, and to whatever else it follows up, from
-           tomorrow on.
+        8. The policy responds to results and to what else it follows up, from tomorrow on.
 
         Every draw comes from a stream of its own, keyed by person and day: two methods on one seed
         see the same epidemic until their decisions differ.
@@ -223,18 +222,14 @@ class Loop:
 
         situation = self._situation(state, isolated, before, states)
         chosen, policy_state = self.policy.choose(state.released, situation, policy_state)
-        policy = self.policy
-        selection = policy.selection(policy_state) if isinstance(policy, Publishes) else None
+        selection = self._selection(policy_state)
         sample, told, queue = self._test(state, chosen, states, isolated)
         clock.lap("test")
 
         public = self._public(state, isolated, day)
         secret = self._exchange(state.window, public, states)
         clock.lap("infer")
-        released, method_state = self.method.release(public, secret, state.method)
-        require_released(released)
-        silence = state.silence.after(self.method, released, public, secret, state.method)
-        released = released if state.has_app.all() else released.without(~state.has_app)
+        released, method_state, silence = self._release(state, public, secret)
         clock.lap("release")
 
         policy_state = self.policy.respond(told.positives, day, policy_state)
@@ -258,6 +253,17 @@ class Loop:
             seconds=clock.seconds,
         )
         return after, log
+
+    def _release(
+        self, state: LoopState, public: PublicFacts, secret: SecretFacts
+    ) -> tuple[Released, Any, Silence]:
+        """Let the method release scores; people without the app have none."""
+        released, method_state = self.method.release(public, secret, state.method)
+        require_released(released)
+        silence = state.silence.after(self.method, released, public, secret, state.method)
+        if not state.has_app.all():
+            released = released.without(~state.has_app)
+        return released, method_state, silence
 
     def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
         """Tell the simulator who of the living stays at home."""
@@ -294,6 +300,11 @@ class Loop:
             reachable=reachable,
             onsets=_onsets(before, states),
         )
+
+    def _selection(self, policy_state: Any) -> SelectionEvent | None:
+        """Return what the policy spent on its choice; None when it published nothing."""
+        policy = self.policy
+        return policy.selection(policy_state) if isinstance(policy, Publishes) else None
 
     def _test(
         self,

@@ -13,6 +13,8 @@ from dnatrace.files import keep_inputs
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
 
+_DRAWS, _MOST_DRAWS = "Releases of each of the two worlds.", "1,000,000; 2,000 end to end"
+
 
 @command(threads=True)
 @configured(*RELEASE, "score", published="paper")
@@ -32,12 +34,7 @@ def audit(
     closed_loop: Annotated[
         bool, Option("--closed-loop", help="The policy acts on the scores of both worlds.")
     ] = False,
-    draws: Annotated[
-        int | None,
-        Option(
-            help="Releases of each of the two worlds.", show_default="1,000,000; 2,000 end to end"
-        ),
-    ] = None,
+    draws: Annotated[int | None, Option(help=_DRAWS, show_default=_MOST_DRAWS)] = None,
     confidence: Annotated[float, Option(help="Of the lower bound.")] = 0.99,
     out: Annotated[Path | None, Option(help="Keep the result, with its date: .json.")] = None,
     force: Force = False,
@@ -69,14 +66,10 @@ def audit(
         values = _person(config, world, closed_loop=closed_loop, draws=many, confidence=confidence)
         shown = _person_words(values)
     else:
-        result = audits.audit(
-            config,
-            own_tests=chosen,
-            releases=releases,
-            draws=1_000_000 if draws is None else draws,
-            confidence=confidence,
-        )
-        values = kept_audits.describe(config, result, own_tests=chosen, releases=releases)
+        asked: dict[str, Any] = {"own_tests": chosen, "releases": releases}
+        many = 1_000_000 if draws is None else draws
+        result = audits.audit(config, **asked, draws=many, confidence=confidence)
+        values = kept_audits.describe(config, result, **asked)
         shown = [_words(values)]
     if out is not None:
         kept_audits.write_audit(out, values)

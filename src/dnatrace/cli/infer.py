@@ -23,8 +23,13 @@ Columns = Annotated[
 TestColumns = Annotated[
     str | None, Option(help="Your names of the columns of TESTS: positive=result.")
 ]
+Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
 IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
+
+Transmission = Annotated[
+    float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
+]
 
 _LOG = logging.getLogger("dnatrace")
 
@@ -39,15 +44,11 @@ def infer(
     p1: Annotated[float | None, Option(help="fn: transmission per contact with I.")] = None,
     g: Annotated[float | None, Option(help="fn: E to I, per day.")] = None,
     h: Annotated[float | None, Option(help="fn: I to R, per day.")] = None,
-    transmission: Annotated[
-        float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
-    ] = None,
+    transmission: Transmission = None,
     false_positive_rate: Annotated[float, Option(help="P(positive | not I).")] = 0.01,
     false_negative_rate: Annotated[float, Option(help="P(negative | I).")] = 0.001,
     inference: Annotated[str, Option(help="fn, one-round or bp.")] = "fn",
-    rounds: Annotated[
-        int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")
-    ] = None,
+    rounds: Rounds = None,
     clip: Annotated[float | None, Option(help="Clip messages to [0, CLIP].")] = None,
     levels: Annotated[int | None, Option(help="Round messages to so many values.")] = None,
     out: Annotated[Path | None, Option(help="Write all beliefs: .csv or .parquet.")] = None,
@@ -69,10 +70,7 @@ def infer(
     from dnatrace.inference.infer import infer as infer_beliefs
     from dnatrace.seir import TestErrors
 
-    if out is not None:
-        belief_tables.check_format(out)
-        keep_inputs(out, (contacts, tests), force=force)
-    _check_id_map(id_map, contacts, tests, out, force=force)
+    _check_written(out, id_map, (contacts, tests), force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
     beliefs = infer_beliefs(
         read.contacts,
@@ -118,13 +116,19 @@ def _model(
     return {"parameters": SeirParameters(**values)}
 
 
-def _check_id_map(id_map: Path | None, *others: Path | None, force: bool) -> None:
+def _check_written(
+    out: Path | None, id_map: Path | None, read: tuple[Path, ...], *, force: bool
+) -> None:
     """Raise rather than write over another file of the command, or what is there."""
-    if id_map is None:
-        return
-    if id_map.resolve() in [p.resolve() for p in others if p is not None]:
-        raise InputError(f"--id-map {id_map}: is another file of this command")
-    keep_inputs(id_map, (), force=force)
+    from dnatrace.inference import belief_tables
+
+    if out is not None:
+        belief_tables.check_format(out)
+        keep_inputs(out, read, force=force)
+    if id_map is not None:
+        if id_map.resolve() in [path.resolve() for path in (*read, out) if path is not None]:
+            raise InputError(f"--id-map {id_map}: is another file of this command")
+        keep_inputs(id_map, (), force=force)
 
 
 def _read(

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.inference import _pair_kernels, _propagation_kernels
+from dnatrace.inference import _message_kernels, _pair_kernels, _propagation_kernels
+from dnatrace.inference._message_kernels import Inbox, Model
 from dnatrace.inference._pair_kernels import Pairs
-from dnatrace.inference._propagation_kernels import Inbox, Model
 from dnatrace.inference.course import OLD_DAYS, REACH, CourseParameters, Tables, tables
 from dnatrace.inference.infection_times import (
     AgeGroups,
@@ -115,7 +115,7 @@ class BeliefPropagation:
         model = model_of(read, age_groups, carried.prior, after, first=first)
         model = model._replace(news=news, quiet=self.quiet)
         inbox = silence(pairs, self.n_days)
-        _propagation_kernels.carry_messages(
+        _message_kernels.carry_messages(
             pairs, origins, state.inbox, state.pairs.slots, model, 1, inbox
         )
         awake = state.awake.copy()

@@ -26,6 +26,7 @@ from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.privacy.lifetimes import (
     NO_PERSON,
     PAIR_DAYS,
+    Calibration,
     Lifetime,
     Target,
     Unit,
@@ -37,6 +38,7 @@ __all__ = [
     "NO_PERSON",
     "PAIR_DAYS",
     "SIMULATION_ONLY",
+    "Calibration",
     "Event",
     "GaussianEvent",
     "Ledger",

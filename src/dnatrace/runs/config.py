@@ -225,8 +225,13 @@ class RunConfig(Settings):
             target=self.privacy.target,
             window_days=self.seir.window,
             noise=noise or self.privacy.source(self.seed),
-            own_tests=self.exchange is ExchangeKind.OWN_TESTS or self.seir.rounds == 1,
+            own_tests=self.own_tests,
         )
+
+    @property
+    def own_tests(self) -> bool:
+        """Whether messages are functions of their sender's own tests alone."""
+        return self.exchange is ExchangeKind.OWN_TESTS or self.seir.rounds == 1
 
     @property
     def exchange(self) -> ExchangeKind:

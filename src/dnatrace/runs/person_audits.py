@@ -199,6 +199,7 @@ def scripted_loop(
         parameters=config.seir.parameters,
         seed=seed,
         window_days=config.seir.window,
+        contacts_before_tests=config.seir.contacts_before_tests,
     )
 
 
@@ -356,7 +357,9 @@ def _delivered(rows: Floats, contacts: Sequence[DayContacts]) -> Floats:
 class ScoreSample:
     """Draws what the receiver of a world sees: all their scores, [draws, days].
 
-    Every call uses seeds that no earlier call used.
+    Every call uses seeds that no earlier call used. In a closed loop copies compete for tests, so
+    that a population in which everybody's neighbour tests positive is no neighbour of one in which
+    nobody's does: both worlds are played in one population, every other copy in each.
     """
 
     config: RunConfig
@@ -366,14 +369,16 @@ class ScoreSample:
 
     def __call__(self, which: int, draws: int) -> Floats:
         """Return the scores of so many receivers in a world, 0 or 1."""
-        most = max(1, _MOST_PEOPLE // self.world.n_people)
+        most = max(1, _MOST_PEOPLE // self.world.n_people // 2)
         starts = range(0, draws, most)
         return np.concatenate([self._batch(which, min(most, draws - s)) for s in starts])
 
     def _batch(self, which: int, copies: int) -> Floats:
-        world, receiver = self.world.repeated(copies), self.world.receiver or 0
+        total = 2 * copies if self.closed else copies
+        world, receiver = self.world.repeated(total, mixed=self.closed), self.world.receiver or 0
         loop = scripted_loop(self.config, world, which, seed=self.next_seed, closed=self.closed)
         self.next_seed += 1
         seen = slice(receiver, None, self.world.n_people)
         logs = loop.run(len(world.days))
-        return np.stack([log.released.scores[seen] for log in logs], axis=1)
+        scores = np.stack([log.released.scores[seen] for log in logs], axis=1)
+        return scores[which::2] if self.closed else scores

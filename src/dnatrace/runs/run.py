@@ -119,6 +119,11 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
             "seir.contacts_before_tests leaves the newest day of the window empty, and this method "
             "reads that day"
         )
+    if isinstance(tracer, PrivateMethod) and tracer.setup.own_tests and not config.own_tests:
+        raise InputError(
+            "the method promises something about a person, for messages from own tests alone; "
+            "those of this configuration pass through others: seir.exchange = 'own-tests'"
+        )
     if method is None and isinstance(tracer, PrivateMethod) != config.method.adds_noise:
         raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")
     return Loop(

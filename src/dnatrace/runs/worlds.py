@@ -93,19 +93,25 @@ class World:
             met[day.receivers()[day.senders == self.tested]] = True
         return met
 
-    def repeated(self, copies: int) -> "World":
-        """Return so many copies of the world side by side, which share nothing."""
+    def repeated(self, copies: int, *, mixed: bool = False) -> "World":
+        """Return so many copies of the world side by side, which share nothing.
+
+        When `mixed`, every other copy has the tests of the other world, in both.
+        """
         n = self.n_people
 
-        def moved(tests: tuple[Test, ...]) -> tuple[Test, ...]:
-            return tuple(replace(t, person=t.person + k * n) for k in range(copies) for t in tests)
+        def moved(even: tuple[Test, ...], odd: tuple[Test, ...]) -> tuple[Test, ...]:
+            which = (odd if k % 2 else even for k in range(copies))
+            return tuple(
+                replace(t, person=t.person + k * n) for k, tests in enumerate(which) for t in tests
+            )
 
         return replace(
             self,
             days=tuple(_repeated(day, copies) for day in self.days),
-            first=moved(self.first),
-            second=moved(self.second),
-            tests=moved(self.tests),
+            first=moved(self.first, self.second if mixed else self.first),
+            second=moved(self.first if mixed else self.second, self.second),
+            tests=moved(self.tests, self.tests),
             age_groups=None if self.age_groups is None else np.tile(self.age_groups, copies),
             households=None,
         )

@@ -20,7 +20,7 @@ from dnatrace.methods.tally import Tally
 from dnatrace.networks.decoder import Alarm, Decoder, Heads, write_decoder
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.runs.config import RunConfig, load_config
-from dnatrace.runs.progress import LabelledTrack, labelled
+from dnatrace.runs.progress import LabelledTrack, Track, labelled
 from dnatrace.runs.provenance import libraries
 from dnatrace.sweeps.processes import deaf_to_interrupts, thread_settings, usable_cores
 from dnatrace.training import decoder as decoder_training
@@ -192,15 +192,14 @@ def train_decoders(order: Order, *, track: LabelledTrack | None = None) -> list[
             (config, plan, plan.students[(i + number) % len(plan.students)], dict(decoders))
             for i, config in enumerate(order.configs(number))
         ]
-        parts += _collect(order, number, jobs, track)
+        parts += _collect(order.workers, jobs, labelled(track, f"round {number + 1}, runs"))
         together = decoder_training.join(parts)
         decoders = _taught(order, number, together, track)
     rows = []
     for name, decoder in decoders.items():
         path = order.out / f"{name}{SUFFIX}"
         write_decoder(path, decoder)
-        runs = order.rounds * order.runs
-        about = {"decoder": str(path), "runs": runs, "cases": len(together)}
+        about = {"decoder": str(path), "runs": order.rounds * order.runs, "cases": len(together)}
         kilobytes = round(path.stat().st_size / 1e3, 1)
         rows.append(about | {"digest": decoder.digest, "kilobytes": kilobytes})
     return rows
@@ -218,38 +217,32 @@ def _taught(
             settings,
             track=labelled(track, f"round {number + 1}, {student.name}, steps"),
         )
-        taught = replace(order, settings=settings)
         decoders[student.name] = Decoder(
             name=student.name,
             alarm=student.alarm,
             weights=weights,
-            provenance=_provenance(taught, number + 1, len(together)),
+            provenance=_provenance(replace(order, settings=settings), number + 1, len(together)),
             heads=student.heads,
         )
         first += student.channels
     return decoders
 
 
-def _collect(
-    order: Order, number: int, jobs: list[Any], track: LabelledTrack | None
-) -> list[Cases]:
+def _collect(workers: int, jobs: list[Any], track: Track | None) -> list[Cases]:
     """Return the cases of all jobs of a round, in their order."""
     # Fresh processes: forking one that has loaded JAX can hang.
-    spawn = get_context("spawn")
-    with ProcessPoolExecutor(order.workers, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         with deaf_to_interrupts(), thread_settings(1):  # processes start here
             done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
         if track is not None:
-            done = track(done, len(jobs), f"round {number + 1}, runs")
+            done = track(done, len(jobs))
         return [day for run in done for day in run]
 
 
 def _cases_of_job(job: tuple[RunConfig, Plan, Student, dict[str, Decoder]]) -> list[Cases]:
     config, plan, student, decoders = job
-    if student.name in decoders:
-        method = student.method(config, decoders[student.name])
-    else:
-        method = config.method.build(config.method_setup())
+    last = decoders.get(student.name)  # of the round before
+    method = student.method(config, last) if last else config.method.build(config.method_setup())
     watched = record(config, method, plan.watch())
     return cases_of(watched, seed=config.seed, most_infected=plan.most_infected)
 
