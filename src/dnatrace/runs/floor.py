@@ -100,9 +100,10 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
     )
     if mine.better:
         return f"{text}; {config.method.name} has {reached}."
+    apart = f"{mine.difference:+.2g} ± {mine.difference_half_width:.2g}"
     return (
-        f"{text}. NOT BETTER THAN THE FLOOR: {config.method.name} has {reached}, so that at this ε "
-        "messages are given away for nothing."
+        f"{text}. NOT BETTER THAN THE FLOOR as far as it was measured: {config.method.name} has "
+        f"{reached} ({apart} ‰ on the same seeds), so nothing shows that messages pay here."
     )
 
 
