@@ -18,7 +18,8 @@ from dnatrace.paper.places import AREAS, BY_NAME, PLACES, Option, Place
 from dnatrace.paper.reading import Reading
 from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
 from dnatrace.paper.verdicts import Verdict
-from dnatrace.runs.config import flatten, load_config
+from dnatrace.runs.config import load_config
+from dnatrace.runs.nesting import flatten
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.study import Study
