@@ -18,7 +18,8 @@ from dnatrace.paper.places import AREAS, BY_NAME, PLACES, Option, Place
 from dnatrace.paper.reading import Reading
 from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
 from dnatrace.paper.verdicts import Verdict
-from dnatrace.runs.config import flatten, load_config
+from dnatrace.runs.config import load_config
+from dnatrace.runs.nesting import flatten
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.study import Study
@@ -226,8 +227,8 @@ def test_an_option_that_fails_is_told_and_not_chosen(here, monkeypatch, tmp_path
 def test_files_of_the_search(here, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paper_setting, "QUICK", TINY)
     monkeypatch.setattr(commands, "start", lambda quiet: None)
-    rows = [row for row in published_rows("table") if row[0] == "dpfn-s"]
-    monkeypatch.setattr(search, "published_rows", lambda target: rows)
+    of_one = [row for row in published_rows("table") if row[0] == "dpfn-s"]
+    monkeypatch.setattr(search, "published_rows", lambda target: of_one)
     few = [BY_NAME[name] for name in ("gamma", "adherence", "areas")]
     monkeypatch.setattr(search_files, "search", partial(search.search, places=few))
     arguments = {"quick": True, "fresh": True, "out": tmp_path, "as_json": True}

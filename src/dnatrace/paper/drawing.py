@@ -49,7 +49,8 @@ def draw(done: Reproduction) -> Figure:
             _draw_by_scenario(axes, done, points)
         axes.set_title(title, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize="small")
+        if axes.get_legend_handles_labels()[0]:  # none when every run of a setting failed
+            axes.legend(frameon=False, fontsize="small")
     panels[0].set_ylabel("peak infection rate, ‰ (mean, 90 % interval)")
     if done.size.is_small:
         figure.suptitle(done.size.describe())
