@@ -6,12 +6,14 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Modules are compiled when they are imported, not all that is installed beforehand: half the time.
+PIP    := pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: run test quick lint types unit verify benchmark clean
 
 run: $(VENV)/.base
 	$(BIN)/dnatrace run --out runs
-	@echo "To go on: . $(BIN)/activate && dnatrace --help"
+	@echo "Next: . $(BIN)/activate && dnatrace --help"
 
 test: lint types unit
 
@@ -42,11 +44,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/$(PIP) --editable .
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/$(PIP) --editable '.[dev]'
 	touch $(VENV)/.base $@
 
 clean:

@@ -1,8 +1,9 @@
 """Factorised Neighbours on windows like the reference city's: `python -m benchmarks.inference`.
 
-12.6 contacts a person-day in both directions with partners drawn from everybody, the worst case for
-caches; 8 % of the people tested a day. Every size runs in a process of its own. The baseline is the
-enumeration of monotone sequences in tests/reference.py, which is what the published codes compute.
+12.6 contacts per person-day in both directions with partners drawn from everybody, the worst case
+for caches; 8 % of the people tested per day. Every size runs in a process of its own. The baseline
+is the enumeration of monotone sequences in tests/reference.py, which is what the published codes
+compute.
 Before that, closed loops of the methods without privacy: `fn`, `one-round`, `bp`.
 """
 

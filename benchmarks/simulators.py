@@ -1,6 +1,6 @@
-"""What reading a foreign simulator costs: `python -m benchmarks.simulators`.
+"""What reading a external simulator costs: `python -m benchmarks.simulators`.
 
-10,000 people. By phase, milliseconds a day: the simulator's own step; reading its contacts and
+10,000 people. By phase, milliseconds per day: the simulator's own step; reading its contacts and
 states from its memory (for OpenABM-Covid19 also sending them from its process to ours), as a share
 of that step, to be at most half of it; and grouping the contacts by receiver for our window, which
 every simulator needs, timed apart. Times are of the processor, so that other programs count less.
@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.measure import in_own_process, print_table
 from dnatrace.simulators import covasim, openabm
+from dnatrace.simulators._external import both_directions
 from dnatrace.simulators._openabm_model import Model
-from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.covasim import Covasim
 from dnatrace.simulators.openabm import OpenABM
 
@@ -149,7 +149,7 @@ def main() -> None:
         print("neither Covasim nor OpenABM-Covid19 is installed")
         return
     rows = [in_own_process("benchmarks.simulators", "--one", name) for name in names]
-    print_table(f"{N_PEOPLE:,} people, {DAYS} days, milliseconds a day", rows)
+    print_table(f"{N_PEOPLE:,} people, {DAYS} days, milliseconds per day", rows)
 
 
 if __name__ == "__main__":

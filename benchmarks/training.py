@@ -72,7 +72,7 @@ def table_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> fl
     )
     settings = training.Settings(batch=batch)
     all_steps = -(-n_samples // batch)
-    levels = training._levels(architecture, task)
+    levels = task.levels
     step = training._make_step(architecture, levels, settings, all_steps, P1)
     state = training._first_state(architecture, settings, all_steps)
     order = np.random.default_rng(2).permutation((steps + 1) * batch) % len(samples)

@@ -158,3 +158,16 @@ def average_precision(scores, positive):
             at_least = [q for s, q in zip(scores, positive, strict=True) if s >= score]
             precisions.append(sum(at_least) / len(at_least))
     return sum(precisions) / len(precisions) if precisions else None
+
+
+def meetings_with_cases(days, cases, by_kind):
+    """How often everybody met a case, and the largest value by kind of these meetings."""
+    counts, closest = [0] * len(cases), [0.0] * len(cases)
+    for day in days:
+        for receiver in range(len(cases)):
+            for k in range(day.offsets[receiver], day.offsets[receiver + 1]):
+                if cases[day.senders[k]]:
+                    kind = 2 if day.kinds is None else day.kinds[k]
+                    counts[receiver] += 1
+                    closest[receiver] = max(closest[receiver], by_kind[kind])
+    return counts, closest

@@ -49,7 +49,7 @@ def model_of(architecture, weights):
 def shares_of(model, samples):
     """Shares of messages by age and level of all samples, as the table and ONNX take them."""
     column = columns_of(samples.grid, model.architecture)
-    return message_shares(samples, column, np.arange(len(samples)), len(model.table))
+    return message_shares(samples, column, len(model.table)).toarray()
 
 
 def samples_of(messages, *, seed=0):

@@ -23,8 +23,10 @@ def gaussian(mu, n_releases=1):
 
 
 def test_encounters_of_an_audit():
-    earlier, yesterday = audit_encounters(OwnTests.POSITIVE, releases=2, others=3)
-    assert (earlier.met_on, yesterday.met_on) == ((11,), (12,))
+    earlier, yesterday, today = audit_encounters(OwnTests.POSITIVE, releases=2, others=3)
+    assert (earlier.met_on, yesterday.met_on, today.met_on) == ((11,), (12,), (13,))
+    assert (earlier.age, yesterday.age, today.age) == (2, 1, 0)
+    assert len(audit_encounters(OwnTests.POSITIVE)) == 2
     assert earlier.own_tests == (-1,) * 13 + (1, -1)
     assert earlier.others == 3
     more = audit_encounters(OwnTests.NONE, by_contacts=True)

@@ -280,6 +280,7 @@ def test_every_release_runs(method, release):
         (["audit", "--own-tests", "maybe"], "maybe"),
         (["audit", "--method", "dpfn", "--gamma", "1.5"], "method.gamma"),
         (["audit", "--draws", "5"], "draws"),
+        (["audit", "--releases", "1000000"], "releases must be at most 100, not 1000000"),
         (["attack", "--out", "a.txt"], "a.txt: the name must end"),
         (["attack", "--days", "99"], "shows at most 12 days"),
         (["run", "--method", "fn", "--release", "linear"], "method.release: method 'fn' has none"),
@@ -303,7 +304,7 @@ def test_an_audit_is_kept_for_the_statement(tmp_path):
     assert "stands" not in few.stdout
     kept = json.loads((tmp_path / "few.json").read_text())
     told = ("method", "release", "epsilon", "delta", "unit", "own_tests", "releases", "draws")
-    expected = ["tally", "gaussian", 1.0, 1e-3, "release", "none", 1, 1000]
+    expected = ["headcount", "daily", 1.0, 1e-3, "release", "none", 1, 1000]
     assert [kept[key] for key in told] == expected
     assert kept["confidence"] == 0.99
     # Neither the city nor the seed is part of what was audited.
@@ -312,21 +313,39 @@ def test_an_audit_is_kept_for_the_statement(tmp_path):
         assert "Last audit: on 20" in text
         assert "1,000 draws show at least 0 (99 % confidence). So few draws show nothing" in text
         assert "passed" not in text
+        assert "checksum catches slips, not forgery" in text
+    # Somebody's slip in the file, by as little as one digit.
+    (tmp_path / "few.json").write_text(json.dumps(kept | {"draws": 1_000_000}))
+    done = run(*SMALL, "--audit", "few.json", cwd=tmp_path)
+    expected = "dnatrace: few.json: was changed after the audit: its checksum is another\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+    (tmp_path / "few.json").write_text(json.dumps(dict(reversed(kept.items()))))  # no change
+    assert run(*SMALL, "--audit", "few.json", cwd=tmp_path).returncode == 0
     (tmp_path / "few.json").write_text("[]")
     done = run(*SMALL, "--audit", "few.json", cwd=tmp_path)
     assert done.returncode == 2
     assert "few.json: is not the result of an audit" in done.stderr
 
 
+def test_an_audit_of_many_releases_plays_a_contact_that_is_in_all_of_them():
+    order = ["audit", "--method", "traditional", "--releases", "14", "--draws", "20000", "-q"]
+    found = json.loads(run(*order, "--json").stdout)
+    assert (found["contact_age"], found["releases_reached"]) == (0, 14)
+    assert found["claimed_epsilon"] == pytest.approx(5.02, abs=0.005)  # as of a whole life
+    longer = ["--releases", "20", "--draws", "2000"]
+    text = run(*order, *longer).stdout
+    assert "over 20 releases, of which 14 can show it: it was made on the day of the first" in text
+
+
 @pytest.mark.parametrize(
     ("other", "named"),
     [
-        (["--method", "dpfn-s"], "method.name is tally there and dpfn-s here"),
+        (["--method", "dpfn-s"], "method.name is headcount there and dpfn-s here"),
         (["--epsilon", "2"], "privacy.epsilon is 1.0 there and 2.0 here"),
         (["--unit", "contact"], "privacy.unit is release there and contact here"),
         (["--set", "seir.window=10"], "seir.window is 14 there and 10 here"),
         (["--set", "tests.false_negative_rate=0.2"], "tests.false_negative_rate is 0.001 there"),
-        (["--method", "fn"], "method.name is tally there and fn here"),
+        (["--method", "fn"], "method.name is headcount there and fn here"),
     ],
 )
 def test_an_audit_of_something_else_is_refused(tmp_path, other, named):

@@ -11,10 +11,11 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
 from dnatrace.sweeps import study as studies
 from dnatrace.sweeps import sweep as sweeps
-from dnatrace.sweeps.results import study_files, write_all
+from dnatrace.sweeps.results import write_all
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Comparison, Study, best_settings, compare, run_study
 from tests.forked_sweeps import in_process
+from verification.closed_loop import study_files
 
 SMALL = {"people": 300, "days": 8, "initially_infected": 9}
 
@@ -44,6 +45,21 @@ def test_interval_is_that_of_student():
     assert spread.median == 3.0
     assert spread.p95 == pytest.approx(np.percentile(values, 95))
     assert np.isnan(Spread(values=values[:1]).half_width)
+
+
+def test_intervals_of_shares_are_shares_and_those_of_differences_are_not_cut():
+    rows = [{"attack_rate": v, "day_of_peak": 90 * v, "auroc": v} for v in (0.0, 0.05, 1.0)]
+    study = Study(seeds=(1, 2, 3), summaries={"a": rows, "b": rows[::-1]})
+    assert Spread(values=study.spread("a", "attack_rate").values).interval[0] < 0.0
+    for metric, most in (("attack_rate", 1.0), ("auroc", 1.0), ("day_of_peak", np.inf)):
+        low, high = study.spread("a", metric).interval
+        assert low == 0.0
+        assert (high == most) is (most == 1.0)
+        assert study.spread("a", metric, scale=1000.0).interval[0] == 0.0
+    table = study.table(["attack_rate"], baseline="b").to_pylist()
+    assert [row["low"] for row in table] == [0.0, 0.0]
+    assert table[0]["difference_low"] < 0.0 < table[0]["difference_high"]
+    assert np.isnan(Spread(values=np.zeros(1), bounds=(0.0, 1.0)).interval).all()
 
 
 def test_nothing_to_compare():
@@ -117,7 +133,7 @@ def test_tables_for_people_and_programs():
     comparison = Comparison(seeds=(1, 2, 3), summaries={"<a>": rows})
     table = comparison.table(["peak_infected"])
     (row,) = table.to_pylist()
-    spread = Spread(values=np.array([0.1, 0.2, 0.6]))
+    spread = Spread(values=np.array([0.1, 0.2, 0.6]), bounds=(0.0, 1.0))
     assert row == {
         "label": "<a>",
         "metric": "peak_infected",

@@ -15,6 +15,7 @@ def test_presets_all_load():
         "standard",
         "lifetime",
         "paper",
+        "paper-best-reading",
         "paper-code",
         "realistic",
         "quick",
@@ -209,8 +210,12 @@ def test_more_infected_than_people_are_refused(tmp_path):
     ("simulator", "key", "value"),
     [
         ("city", "contacts", "c.csv"),
-        ("covasim", "transmissibility", 0.5),
-        ("openabm", "transmissibility", 0.5),
+        ("openabm", "imports_per_day", 2.0),
+        ("openabm", "distancing", [{"from_day": 3, "work": 0.5}]),
+        ("covasim", "season", {"amplitude": 0.1}),
+        ("covasim", "vaccination", {"share": 0.5}),
+        ("covasim", "variant", {"first": 5}),
+        ("replay", "distancing", [{"from_day": 3, "work": 0.5}]),
     ],
 )
 def test_settings_that_a_simulator_does_not_have_are_refused(simulator, key, value):

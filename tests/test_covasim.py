@@ -183,3 +183,24 @@ def test_importing_it_leaves_no_trace(monkeypatch, tmp_path, capsys):
     assert covasim.load().__version__ == "4.0.9"
     assert capsys.readouterr().out == ""
     assert mpl.rcParams["font.size"] != 99
+
+
+def ever(**simulator):
+    config = RunConfig(
+        people=1000,
+        days=25,
+        seed=3,
+        initially_infected=10,
+        simulator={"name": "covasim"} | simulator,
+    )
+    loop = build_loop(config)
+    for _ in range(25):
+        loop.simulator.advance()
+    return int((loop.simulator.infected_on >= 0).sum())
+
+
+def test_its_transmission_and_imports_are_settings():
+    assert ever(transmissibility=0.0) == 10
+    assert ever(transmissibility=0.5) < ever() < ever(transmissibility=2.0)
+    # Poisson of mean 50 among 1,000, some of them twice: standard deviation 7.
+    assert 25 < ever(transmissibility=0.0, imports_per_day=2.0) - 10 < 80

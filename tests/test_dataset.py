@@ -230,7 +230,7 @@ def test_states_are_grouped_as_the_simulators_do():
 def test_batches_and_parts(window, index):
     contacts, messages, outcomes = window
     samples = make_samples(contacts, messages, outcomes=outcomes)
-    dense = np.zeros((len(index), samples.n_cells), dtype=np.float32)
+    dense = np.zeros((len(index), WINDOW * samples.grid.size), dtype=np.float32)
     for row, i in enumerate(index):
         for (age, level), count in reference_neural.samples_histogram(samples, i).items():
             dense[row, age * samples.grid.size + level] = count

@@ -1,6 +1,7 @@
 """Training of decoders: what it learns from, that it learns, that it repeats itself."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from dnatrace.privacy.accounting import Target
 from dnatrace.runs.config import load_config
 from dnatrace.seir import TestErrors
 from dnatrace.training import decoder as training
+from dnatrace.training import decoder_cases, person_rounds
 from dnatrace.training import decoder_rounds as rounds
 from dnatrace.training.decoder import Cases, Settings
 
@@ -51,7 +53,7 @@ def toy_cases(rng, days=20, infected=5, others=60):
 
 
 def auc_of_alarms(weights, rng, noise=2.0, people=400):
-    decoder = Decoder(name="x", alarm=rounds.ALARM, weights=weights, provenance={})
+    decoder = Decoder(name="x", alarm=decoder_cases.ALARM, weights=weights, provenance={})
     inputs = DecoderInputs(
         outcomes=np.full((14, people), -1, dtype=np.int8),
         mean_contacts=rng.gamma(2.0, 5.0, people),
@@ -102,7 +104,7 @@ def test_rows_drawn_are_of_one_day_and_the_infected_comes_first():
 def test_delays_are_refused():
     config = load_config(preset="realistic", overrides={"people": 300, "days": 8})
     with pytest.raises(InputError, match="without delays"):
-        rounds.record(config, FnSettings().build(config.method_setup()))
+        decoder_cases.record(config, FnSettings().build(config.method_setup()))
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"infected": 0}, {"least_noise": 2000.0}])
@@ -135,12 +137,12 @@ def short_run():
             "isolation.adherence": 0.6,
         }
     )
-    return config, rounds.record(config, FnSettings().build(config.method_setup()))
+    return config, decoder_cases.record(config, FnSettings().build(config.method_setup()))
 
 
 def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
     _, run = short_run
-    cases = training.join(rounds.cases_of(run, seed=5))
+    cases = training.join(decoder_cases.cases_of(run, seed=5))
     assert len(cases) > 20
     assert (cases.infected <= 40).all()
     assert (cases.others == 240).all()
@@ -151,7 +153,7 @@ def test_cases_are_those_whom_a_test_on_the_next_day_would_find(short_run):
     # Nobody who would not isolate is worth finding.
     day = int(np.argmax(((run.seir == 1) | (run.seir == 2)).sum(axis=1)[5:-2])) + 5
     able = run.free[day + 1] & np.isin(run.seir[day + 1], (1, 2)) & (run.follows > 0)
-    one_day = rounds._day_cases(run, day, np.random.default_rng(0))
+    one_day = decoder_cases._day_cases(run, day, np.random.default_rng(0))
     assert one_day.infected[0] == min(40, able.sum())
 
 
@@ -161,7 +163,7 @@ def test_training_sees_what_the_method_sees(short_run):
     seen = []
 
     class Watching:
-        alarm, reads = rounds.ALARM, 14
+        alarm, reads = decoder_cases.ALARM, 14
 
         def scores(self, noisy, noise, inputs):
             seen.append((noisy[0], inputs.outcomes[-1].copy(), inputs.mean_contacts))
@@ -169,7 +171,7 @@ def test_training_sees_what_the_method_sees(short_run):
 
     setup = Setup(target=Target(epsilon=1.0), noise=SilentNoise())
     tally = Tally(setup=setup, decoder=Watching())
-    watched = rounds.record(config, tally)
+    watched = decoder_cases.record(config, tally)
     assert len(seen) == config.days
     for day, (tallies, outcomes, contacts) in enumerate(seen):
         assert watched.tallies[day] == pytest.approx(tallies, rel=1e-6)
@@ -183,7 +185,7 @@ def test_a_record_is_complete_and_repeats_itself(short_run):
     assert run.tallies.shape == (20, 600)
     assert (run.tallies[run.met == 0] == 0).all()
     assert run.tallies.max() > 1.0
-    again = rounds.record(config, FnSettings().build(config.method_setup()))
+    again = decoder_cases.record(config, FnSettings().build(config.method_setup()))
     assert np.array_equal(run.tallies, again.tallies)
 
 
@@ -192,7 +194,7 @@ def test_a_decoder_from_nothing_is_the_same_with_one_worker_and_two(tmp_path):
     rows = []
     for workers in (1, 2):
         order = rounds.Order(
-            out=tmp_path / str(workers) / "tally.safetensors",
+            out=tmp_path / str(workers),
             rounds=2,
             runs=2,
             people=400,
@@ -200,11 +202,52 @@ def test_a_decoder_from_nothing_is_the_same_with_one_worker_and_two(tmp_path):
             workers=workers,
             settings=SMALL,
         )
-        order.out.parent.mkdir()
-        rows.append(rounds.train_decoder(order))
+        order.out.mkdir()
+        rows += rounds.train_decoders(order)
     first, second = ((tmp_path / str(w) / "tally.safetensors").read_bytes() for w in (1, 2))
     assert first == second
     decoder = load_decoder(tmp_path / "1" / "tally.safetensors")
     assert decoder.digest == rows[0]["digest"]
     assert decoder.provenance["runs"]["count"] == 4
     assert "--rounds 2 --runs 2 --people 400 --days 14 --steps 60" in decoder.provenance["command"]
+
+
+def test_the_person_has_three_decoders_of_the_same_runs(tmp_path):
+    settings = replace(person_rounds.SETTINGS, steps=5)
+    order = rounds.Order(
+        out=tmp_path,
+        rounds=2,
+        runs=3,
+        people=300,
+        days=8,
+        workers=1,
+        settings=settings,
+        plan=person_rounds.PERSON,
+    )
+    rows = person_rounds.train_people(order)
+    assert len({row["cases"] for row in rows}) == 1
+    daily, news, floor = (load_decoder(Path(row["decoder"])) for row in rows)
+    assert (daily.heads.release, news.heads.release, floor.heads) == ("daily", "news", None)
+    assert [d.reads_releases for d in (daily, news, floor)] == [True, True, False]
+    assert all(d.provenance["runs"]["seeds"] == [11_001, 11_006] for d in (daily, news, floor))
+    assert "--network headcount --rounds 2 --runs 3" in floor.provenance["command"]
+
+
+def test_students_are_shown_their_own_numbers():
+    """Columns of all students side by side come apart again as they were put together."""
+    rows, total = 5, sum(s.channels for s in person_rounds.STUDENTS)
+    numbers = np.arange(rows * 14 * total, dtype=np.float32).reshape(rows, 14, total)
+    everything = Cases(
+        tallies=numbers.reshape(rows, -1),
+        **{name: np.zeros(rows) for name in ("noisy", "personal", "worth", "rates")},
+        **{name: np.zeros(rows) for name in ("first", "infected", "others")},
+    )
+    first = 0
+    for student in person_rounds.STUDENTS:
+        own = student.cases(everything, first).tallies
+        if student.heads is None:
+            assert not own.any()
+        else:
+            expected = numbers[:, :, first : first + student.channels]
+            assert np.array_equal(own, expected.reshape(rows, -1))
+        first += student.channels

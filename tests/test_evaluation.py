@@ -254,7 +254,7 @@ def test_json_keeps_the_contract(table):
     assert auc["after_projection"]["combined"] == auc["combined"]
     assert auc["before_projection"]["combined"] != auc["combined"]
     assert answer["published"]["combined"] == 0.831
-    page = auc_table.as_markdown(table)
+    page = auc_table.as_markdown(table).decode()
     assert page.count("| FN + network |") == 8
     assert "noise, ε = 1" in page
 

@@ -67,6 +67,22 @@ def test_a_wrong_key_is_told_the_right_one(tmp_path, key, meant):
         assert (done.returncode, done.stderr) == (2, f"dnatrace: {message}\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("run --methd fn", "--method"),
+        ("run --sede 3", "--seed"),
+        ("list x --jsn", "--json"),
+        ("privacy calibrate --epsilo 1", "--epsilon"),
+    ],
+)
+def test_a_wrong_option_is_told_the_right_one_alone(words, meant):
+    done = run(*words.split())
+    wrong = next(word for word in words.split() if word.startswith("--"))
+    expected = f"dnatrace: No such option: {wrong}; did you mean {meant}?\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
 @pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00", "10:00:00"])
 @pytest.mark.parametrize("key", ["people", "method.decoder", "seir", "privacy.epsilon"])
 def test_a_date_as_a_value_is_one_plain_line(key, date):
@@ -90,6 +106,21 @@ def test_flags_take_no_value_in_help(words):
     done = run(*words, "--help")
     assert "--help" in done.stdout
     assert "bool" not in done.stdout.lower()
+
+
+def test_help_is_whole_on_a_narrow_terminal():
+    shown = run_process("infer", "--help", COLUMNS="40", TERMINAL_WIDTH="").stdout
+    assert "…" not in shown
+    assert "Transmission per contact" in shown
+
+
+def test_an_interrupted_command_says_so(monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dnatrace.runs.listing.list_runs", interrupted)
+    done = run("list", "runs")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "dnatrace: interrupted\n")
 
 
 def test_the_shell_completes_commands():
@@ -176,7 +207,12 @@ def test_the_list_of_a_store(tmp_path):
 
 
 def test_a_list_of_nothing(tmp_path):
-    for directory, words in ((tmp_path, "holds no stored run"), (tmp_path / "x", "no such dir")):
+    (tmp_path / "file").touch()
+    for directory, words in (
+        (tmp_path, "holds no stored run"),
+        (tmp_path / "x", "x: no such directory"),
+        (tmp_path / "file", "file: is a file, not a directory"),
+    ):
         done = run("list", directory)
         assert done.returncode == 2
         assert words in done.stderr

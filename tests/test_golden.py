@@ -18,7 +18,13 @@ from dnatrace.methods.catalogue import METHODS
 FILE = Path(__file__).parent / "golden.json"
 SMALL = {"people": 400, "days": 24, "seed": 5, "initially_infected": 12}
 UNNAMED = ("version", "config_digest")  # of the summary: they name code and run, not results
-NEWER = ("peak_reached",)  # of the summary: younger than the digests
+# Keys and columns that are younger than the digests.
+NEWER = (
+    *("peak_reached", "quarantine_person_days", "quarantine_person_days_uninfected", "notices"),
+    *("quarantined", "quarantined_exposed_or_infected"),
+    *("quarantine_days_per_person", "quarantine_days_uninfected_per_person"),
+)
+NEWER_COSTS = ("protects", "selection_epsilon", "per_person_epsilon", "floor")  # of its privacy
 # Columns and keys that have another name now than when the digests were made.
 RENAMED = {"isolated_exposed_or_infected": "isolated_ill"}
 
@@ -46,6 +52,31 @@ VARIANTS = {
         "seir": {"window": 6, "rounds": 2, "p1": 0.05},
     },
     "replay": {"method": "dpfn-s", "simulator": "replay"},
+    "fn, all levers": {
+        "method": "fn",
+        "tests": {"capacity": 0.02, "order_delay": 1, "result_delay": 1},
+        "policy": {
+            "name": "levers",
+            "symptoms": {"severe": 1.0, "mild": 0.5, "waits_at_home": True, "adherence": 0.8},
+            "household": {"days": 6, "adherence": 0.8, "negative_ends": True},
+            "quarantine": {"capacity": 0.01, "days": 5, "dropout": 0.1},
+            "release_tests": {"capacity": 0.02, "after": 3},
+            "manual": {"capacity": 0.01, "random": 0.3},
+            "notification": {"consent": 0.7, "adherence": 0.6},
+        },
+    },
+    "public-only, all times": {
+        "method": "public-only",
+        "simulator": {
+            "name": "city",
+            "transmissibility": 0.9,
+            "distancing": [{"from_day": 3, "work": 0.6, "school": 0.2, "random": 0.5}],
+            "season": {"amplitude": 0.3, "peak_day": 40},
+            "imports_per_day": 1.0,
+            "vaccination": {"share": 0.3, "against_infection": 0.5, "against_transmission": 0.4},
+            "variant": {"first": 6, "from_day": 5, "transmissibility": 1.6},
+        },
+    },
 }
 CASES = {
     ", ".join((method.title(), release)) if release else method.title(): {"method": method.title()}
@@ -70,13 +101,15 @@ def digest_of(settings, folder):
         contacts = str(contact_list(folder / "contacts.csv"))
         settings |= {"simulator": {"name": "replay", "contacts": contacts}, "people": 200}
     result = dt.run(dt.RunConfig(**settings))
+    summary = {k: v for k, v in result.summary.items() if k not in UNNAMED + NEWER}
+    summary["privacy"] = {k: v for k, v in summary["privacy"].items() if k not in NEWER_COSTS}
     values = {
         "daily": result.daily.to_pydict(),
         "groups": result.groups.to_pydict(),
-        "summary": {k: v for k, v in result.summary.items() if k not in UNNAMED + NEWER},
+        "summary": summary,
     }
     values = {
-        part: {RENAMED.get(key, key): value for key, value in named.items()}
+        part: {RENAMED.get(key, key): value for key, value in named.items() if key not in NEWER}
         for part, named in values.items()
     }
     text = json.dumps(values, sort_keys=True)

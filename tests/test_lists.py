@@ -167,11 +167,12 @@ def test_messages_have_the_names_of_the_file(tmp_path):
             "unknown columns 'x', 'y' (expected sender, receiver, day; ",
         ),
         ("sender,receiver,day,x", {}, "unknown column 'x' (expected sender"),
-        ("sender,receiver", {}, "column 'day' is missing (expected sender, receiver, day)"),
+        ("sender,receiver", {}, "column 'day' is missing (expected sender, receiver, day; the"),
+        ("Sender,receiver,day", {}, "receiver, day; the file has Sender, receiver, day)"),
         (
             "sender,receiver,day",
             {"day": "d"},
-            "column 'd' is missing (expected sender, receiver, d)",
+            "column 'd' is missing (expected sender, receiver, d; the file has sender, ",
         ),
         ("sender,receiver,day,d", {"day": "d"}, "unknown column 'day'"),
         ("sender,receiver,day,day", {}, "column 'day' appears more than once"),
@@ -180,8 +181,9 @@ def test_messages_have_the_names_of_the_file(tmp_path):
 )
 def test_bad_headers_are_named(tmp_path, header, wording, message):
     write(tmp_path, header + "\n")
-    with pytest.raises(InputError, match=re.escape(f"contacts.csv: {message}")):
+    with pytest.raises(InputError, match=re.escape(message)) as raised:
         read(tmp_path, Wording(contacts=wording, ignore_extra=False))
+    assert str(raised.value).split(": ")[0].endswith("contacts.csv")
 
 
 @pytest.mark.parametrize("text", ["sender", "sender=", "wer=von", "sender=a,sender=b", "=a"])
@@ -203,6 +205,76 @@ def test_infer_shows_names_and_dates(files):
     assert (answer["first_date"], answer["last_date"]) == ("2020-03-01", "2020-03-05")
     assert (answer["people"], answer["days"], answer["contacts"], answer["tests"]) == (4, 5, 3, 2)
     assert sorted(path.name for path in files.iterdir()) == ["contacts.csv", "tests.csv"]
+
+
+def warned(path, contacts, tests, *options):
+    write(path, "sender,receiver,day\n" + contacts, "person,day,positive\n" + tests)
+    done = run("infer", "contacts.csv", "tests.csv", *options, cwd=path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    return [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
+
+
+EXCEL = "sender;receiver;day\r\nAnna;Bün;2020-03-02\r\nBün;Anna;2020-03-02\r\n\r\n"
+
+
+@pytest.mark.parametrize("text", [EXCEL, EXCEL.replace("day", "tág")])
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        ("utf-8-sig", None),
+        ("latin-1", "contacts.csv: is not encoded in UTF-8"),
+        ("utf-16", "contacts.csv: is encoded in UTF-16, expected UTF-8"),
+    ],
+)
+def test_files_as_spreadsheets_write_them(tmp_path, text, encoding, message):
+    write(tmp_path, "", "person;day;positive\r\nAnna;2020-03-02;yes\r\n\r\n")
+    (tmp_path / "contacts.csv").write_bytes(text.encode(encoding))
+    wording = Wording(contacts={} if "day" in text else {"day": "tág"})
+    if message is None:
+        assert read(tmp_path, wording).names == ("Anna", "Bün")
+        return
+    with pytest.raises(InputError, match=re.escape(message)):
+        read(tmp_path, wording)
+
+
+def test_wrong_lists_are_one_line_without_remarks_on_slips(tmp_path):
+    write(tmp_path, "sender,receiver,day\n0,1,0\n", "person,day,positive\n-1,0,1\n")
+    for more in ([], ["--people", "2"]):
+        done = run("infer", "contacts.csv", "tests.csv", *more, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith("dnatrace: tests.csv: row 1, column 'person': -1 is outside")
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_places_that_cannot_be_written_are_told_before_the_work(tmp_path, monkeypatch):
+    write(tmp_path, "sender,receiver,day\na,b,0\n", "person,day,positive\na,0,1\n")
+    monkeypatch.setattr("dnatrace.inference.factorised_neighbours.infer", None)  # not called
+    for option, place, message in (
+        ("--id-map", ".", ".: is a directory, expected the name of a file to write"),
+        ("--id-map", "nowhere/ids.csv", "nowhere: no such directory to write to"),
+        ("--out", "nowhere/beliefs.csv", "nowhere: no such directory to write to"),
+    ):
+        done = run("infer", "contacts.csv", "tests.csv", option, place, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"dnatrace: {message}\n")
+
+
+def test_a_slip_of_a_name_is_told(tmp_path):
+    contacts = "Anna,Ben,0\nBen,Cem,1\n"
+    assert warned(tmp_path, contacts, "Anna,0,1\nBen,1,0\n") == []
+    assert warned(tmp_path, contacts, "Ana,0,1\nDora,1,0\n") == [
+        "tests.csv: Ana is tested and in no contact; did you mean Anna?",
+        "tests.csv: Dora is tested and in no contact",
+    ]
+    many = "".join(f"stranger{i},0,1\n" for i in range(9))
+    assert warned(tmp_path, contacts, many)[3:] == ["tests.csv: so are 6 more who are tested"]
+    twice = warned(tmp_path, contacts + "anna,Cem,1\n", "Anna,0,1\n")
+    assert twice == ["'Anna' and 'anna' are taken for different people"]
+    assert warned(tmp_path, "0,1,0\n", "100,0,1\n") == [
+        "tests.csv: person 100 is tested and in no contact"
+    ]
+    answer = run("infer", "contacts.csv", "tests.csv", "--json", cwd=tmp_path).stdout
+    assert json.loads(answer)["tested_without_contacts"] == 1
 
 
 def test_infer_writes_names_dates_and_the_map(files):

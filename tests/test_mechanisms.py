@@ -175,7 +175,9 @@ def test_no_dependence_no_noise():
     noisy = mechanism(2.0).protect(bounded, day=0)
     assert noisy.values[0] == 0.1
     assert noisy.values[1] != 0.2
-    assert noisy.event == GaussianEvent(day=0, mechanism="test", mu=0.5, lifetime=ONCE)
+    noise = FastNoise(seed=1).name
+    expected = GaussianEvent(day=0, mechanism="test", mu=0.5, lifetime=ONCE, noise=noise)
+    assert noisy.event == expected
     still = Bounded(values=np.array([0.1]), sensitivity=np.zeros(1))
     assert mechanism(2.0).protect(still, day=4).event == PublicEvent(day=4)
 

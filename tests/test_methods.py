@@ -65,7 +65,7 @@ def test_every_method_says_what_others_ask(name, release):
     assert bool(settings.fingerprint()) == (settings.training is not None) == (name in SHIPS)
 
 
-SHIPS = {"dna", "tally"}
+SHIPS = {"dna", "tally", "headcount", "public-facts"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

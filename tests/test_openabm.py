@@ -39,6 +39,14 @@ def pairs(contacts, n):
 # With the stand-in: what we do with the simulator's memory and its process.
 
 
+def test_transmissibility_is_a_factor_on_its_infectious_rate(stand_in, monkeypatch):
+    stand_in("fork")
+    monkeypatch.setenv("EXPECTED_RATE", "2.875")
+    assert OpenABM(n_people=5000, transmissibility=0.5).n_people == 5000
+    with pytest.raises(InputError):  # the stand-in refuses another rate
+        OpenABM(n_people=5000)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_reads_people_pairs_and_isolation(stand_in, variant):
     stand_in(variant)

@@ -51,7 +51,7 @@ class Weak:
         return FastNoise(seed=self.seed).perturb(
             values, sensitivity, multiplier=multiplier / 3, **key)
 
-honest = audits.audit(config, draws=100_000)
+honest = audits.audit(config, draws=50_000)
 RunConfig.model_fields["privacy"].annotation.source = lambda self, seed: Weak(seed)
 weak = audits.audit(config, draws=20_000)
 print(json.dumps({

@@ -12,6 +12,7 @@ from dnatrace.policy.isolation import AdherenceUnit, IsolationRules
 from dnatrace.policy.laboratory import TestRules
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.release import Released, TrustBoundaryError
+from dnatrace.seir import State
 
 from . import reference
 
@@ -75,6 +76,33 @@ def test_test_errors_have_their_rates():
         )
         # Standard deviation at most 0.0015; 5 of them.
         assert abs(results.mean() - rate) < 0.0075
+
+
+@pytest.mark.parametrize(
+    ("detects", "found"),
+    [
+        ("exposed-or-infected", [False, True, True, False]),
+        ("infected", [False, False, True, False]),
+    ],
+)
+def test_swabs_find_what_they_are_said_to(detects, found):
+    states = np.array([State.S, State.E, State.I, State.R], dtype=np.uint8)
+    assert TestRules(detects=detects).detects.finds(states).tolist() == found
+
+
+def test_phones_believe_the_true_rates_unless_told_otherwise():
+    rates = {"false_positive_rate": 0.1, "false_negative_rate": 0.3}
+    assert TestRules(**rates).believed == dt.TestErrors(**rates)
+    wrong = TestRules(**rates, believed_false_negative_rate=0.0)
+    assert wrong.believed == dt.TestErrors(false_positive_rate=0.1, false_negative_rate=0.0)
+    # What phones believe does not change what swabs do, and what swabs find not what they believe.
+    people = np.arange(1000)
+    drawn = [
+        laboratory.draw_results(people, people % 2 == 0, day=1, errors=rules, stream=STREAM)
+        for rules in (TestRules(**rates), wrong)
+    ]
+    assert np.array_equal(*drawn)
+    assert TestRules(detects="infected").believed == TestRules().believed
 
 
 def admit(until, positives, **rules):

@@ -132,6 +132,18 @@ def test_results_that_come_late_are_shown_when_they_are_known():
     assert {day - on for day, on in shown} == {2}
 
 
+def test_a_ranking_of_nobody_is_told_once_per_run(caplog):
+    class Empty:
+        def rank(self, day, contacts, tests):
+            return {} if day in (3, 5) else np.zeros(400)
+
+    for _ in range(2):
+        caplog.clear()
+        assert run(CONFIG, method=Empty()).daily["tests"].to_pylist()[4] == 0
+        (line,) = caplog.messages
+        assert line.startswith("warning: Empty.rank ranked nobody on day 3 (the first is 0)")
+
+
 def test_people_who_are_not_ranked_are_not_tested():
     class OnlyTwo:
         def rank(self, day, contacts, tests):
@@ -146,6 +158,9 @@ def test_people_who_are_not_ranked_are_not_tested():
     ("answer", "message"),
     [
         ([(400, 1.0)], "named a person outside 0 … 399"),
+        ([(1e300, 1.0)], "named a person outside 0 … 399"),
+        ([(np.nan, 1.0)], "named a person outside 0 … 399"),
+        ([(0.5, 1.0)], "named a person outside 0 … 399"),
         ([(0.5, 1.0)], "named a person outside"),
         ([1.0, 2.0], "must return pairs"),
         (["a"], "must return numbers"),

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("dnatrace ")
 ]
+MAKE = [
+    shlex.split(line, comments=True)
+    for block in BLOCKS
+    for line in block.splitlines()
+    if line.startswith("make ")
+]
 # The only changes to what is printed: sizes, appended to commands that begin so. `reproduce` gets
 # the size TINY, too, for which it has no option; sweeps run in the process of the tests.
 SMALLER = {
@@ -30,7 +37,7 @@ SMALLER = {
     "attack": "--draws 2000",
     "dataset": "--people 400 --days 12 --set initially_infected=20",
     "train data": "--epochs 1 --samples 300 --variant combined",
-    "train --network tally": "--rounds 1 --runs 1 --people 300 --days 16 --steps 5",
+    "train --network headcount": "--rounds 1 --runs 1 --people 300 --days 16 --steps 5",
     "evaluate": "--resamplings 5",
     "sweep": "--workers 1",
     "reproduce": "--method dpfn-s",
@@ -80,6 +87,49 @@ def test_commands_run_as_printed(tmp_path, here):
 def test_commands_of_networks_and_the_paper_run_as_printed(tmp_path, here):
     run_all([command for command in COMMANDS if command[0] in SLOW], tmp_path)
     assert (tmp_path / "models" / "dna.safetensors").is_file()
+
+
+def make(directory, *words):
+    command = ["make", "--no-print-directory", *words]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+def copy_of_the_makefile(directory):
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, directory)
+
+
+def test_make_installs_what_it_needs_and_ci_runs_the_same(tmp_path):
+    assert MAKE == [["make", "run"], ["make", "test"]]
+    copy_of_the_makefile(tmp_path)
+    plans = {words[1]: make(tmp_path, "-n", words[1]).stdout.splitlines() for words in MAKE}
+    for plan, extra in ((plans["run"], "."), (plans["test"], "'.[dev]'")):
+        (install,) = (line for line in plan if "pip install" in line)
+        assert install.endswith(f"--editable {extra}")
+        assert any("-m venv .venv" in line for line in plan[: plan.index(install)])
+    checks = ("ruff format --check", "ruff check", "mypy", "pytest")
+    for check in checks:
+        assert any(line.startswith(f".venv/bin/{check}") for line in plans["test"])
+    assert (ROOT / ".ci" / "run").read_text("utf-8").rstrip().endswith("\nexec make test")
+
+
+def test_make_run_as_printed(tmp_path):
+    """In an environment that is installed already: this one, where `run` is made small."""
+    copy_of_the_makefile(tmp_path)
+    commands = tmp_path / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    (commands / "python").symlink_to(sys.executable)
+    dnatrace = commands / "dnatrace"
+    dnatrace.write_text(f'#!/bin/sh\nexec {sys.executable} -m dnatrace "$@" {SMALLER["run"]}\n')
+    dnatrace.chmod(0o755)
+    (tmp_path / ".venv" / ".base").touch()
+    done = make(tmp_path, "run")
+    assert done.returncode == 0, done.stderr
+    assert "tally on city: 300 people, 5 days" in done.stdout
+    assert done.stdout.splitlines()[-1] == "To go on: . .venv/bin/activate && dnatrace --help"
+    (stored,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    names = {path.name for path in stored.iterdir()}
+    assert names >= {"summary.json", "daily.csv", "statement.txt", "provenance.json", "report.html"}
 
 
 def test_an_older_python_is_refused_in_one_line(tmp_path):

@@ -79,7 +79,13 @@ def test_a_sweep_says_that_peaks_still_rise(files):
 
 
 @pytest.mark.parametrize(
-    ("seeds", "message"), [(3, "give a list"), ([1, 1], "twice"), (["1"], "give a list")]
+    ("seeds", "message"),
+    [
+        (3, "give a list"),
+        ([1, 1], "twice"),
+        (["1"], "give a list"),
+        ([1, -1], "at least 0, not -1"),
+    ],
 )
 def test_wrong_seeds_are_named(seeds, message):
     with pytest.raises(InputError, match=message):
@@ -97,6 +103,23 @@ def test_a_script_without_a_guard_is_told_in_one_line(tmp_path):
     assert "bootstrapping" not in done.stderr
     assert done.stderr.count("Traceback") == 1
     assert 'must do so under `if __name__ == "__main__":`' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_people": "3"}, "n_people must be a whole number, not '3'"),
+        ({"n_days": 7.5}, "n_days must be a whole number, not 7.5"),
+        ({"rounds": True}, "rounds must be a whole number, not True"),
+        ({"levels": 2.5}, "levels must be a whole number, not 2.5"),
+        ({"parameters": {"p1": 0.1}}, "parameters must be a SeirParameters, not {'p1': 0.1}"),
+        ({"test_errors": 0.1}, "test_errors must be a TestErrors, not 0.1"),
+    ],
+)
+def test_wrong_arguments_of_infer_are_named(wrong, message):
+    with pytest.raises(InputError) as raised:
+        dt.infer(np.array([[0, 1, 2]]), np.array([[0, 4, 1]]), **wrong)
+    assert str(raised.value) == message
 
 
 class Ranker:

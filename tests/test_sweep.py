@@ -28,7 +28,7 @@ from tests.forked_sweeps import in_process
 from tests.sweep_stores import contents, count, wait_until
 
 SMALL = {"people": 60, "days": 3, "initially_infected": 8}
-KILLS = 30
+KILLS = 20
 GRID = """
 people = 60
 days = 3

@@ -16,7 +16,9 @@ import pytest
 from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import cluster as clusters
+from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.sweep import read_sweep, sweep
+from tests.forked_sweeps import in_process
 from tests.sweep_stores import contents, count, wait_until
 
 pytest.importorskip("distributed")
@@ -83,7 +85,7 @@ def launch(file, directory, address):
     )
 
 
-def test_a_cluster_that_loses_workers_gives_what_local_processes_give(tmp_path):
+def test_a_cluster_that_loses_workers_gives_what_one_process_gives(tmp_path, monkeypatch):
     file, there, here = tmp_path / "grid.toml", tmp_path / "there", tmp_path / "here"
     file.write_text(GRID)
     rng = random.Random(1)
@@ -106,7 +108,8 @@ def test_a_cluster_that_loses_workers_gives_what_local_processes_give(tmp_path):
         report = json.loads(out)
         assert report["complete"] == N_RUNS
         assert report["failed"] == []
-    local = sweep(read_sweep(file), here, workers=1)
+    monkeypatch.setattr(sweeps, "execute", in_process)  # no cluster, no other process
+    local = sweep(read_sweep(file), here)
     assert local.complete == N_RUNS
     assert contents(there) == contents(here)
     shutil.rmtree(here)

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import build_loop
 from dnatrace.seir import State
@@ -66,6 +67,16 @@ def test_results_come_from_true_states(fn_days):
     ill = (seir == State.E) | (seir == State.I)
     assert positive[ill].mean() > 0.97
     assert positive[~ill].mean() < 0.04  # 1 % of about 780 tests: mean 8, 31 is 8 sd above
+
+
+def test_swabs_that_find_infected_people_alone():
+    rates = {"false_positive_rate": 0.0, "false_negative_rate": 0.0}
+    found = {}
+    for detects in ("exposed-or-infected", "infected"):
+        logs = days_of(method="random", tests=rates | {"detects": detects})
+        states = [SEIR_OF_COURSE[log.states[log.tested]][log.results] for log in logs]
+        found[detects] = set(np.concatenate(states).tolist())
+    assert found == {"exposed-or-infected": {State.E, State.I}, "infected": {State.I}}
 
 
 def test_tests_go_to_the_highest_scores_of_yesterday(fn_days):
@@ -227,3 +238,36 @@ def test_the_dead_do_not_isolate():
     assert (logs[-1].states == CourseState.DEATH).any()
     for yesterday, today in pairwise(logs):
         assert not today.isolated[yesterday.states == CourseState.DEATH].any()
+
+
+def test_contacts_before_tests_count_a_day_earlier():
+    """A contact dated the day before enters today's score; dated today it does not."""
+    dated = {}
+    for before in (False, True):
+        settings = {"method": "fn", "seir": {"contacts_before_tests": before}}
+        dated[before] = days_of(**settings | {"days": 6})
+    for usual, early in zip(dated[False][:1], dated[True][:1], strict=True):
+        # The first day is the same epidemic: same contacts, tests and results.
+        assert pairs_of(usual.contacts) == pairs_of(early.contacts)
+        assert np.array_equal(usual.results, early.results)
+    for log in dated[True]:
+        window, public = log.secret.window, log.public
+        assert window[-1].senders.size == 0
+        assert pairs_of(window[-2]) == pairs_of(log.contacts)
+        assert public.first_day == max(0, log.day - 13)
+        assert public.n_days == log.day - public.first_day + 1
+        tested = np.flatnonzero(public.outcomes[-1] >= 0)
+        assert set(tested) == set(log.tested.tolist())
+    # On day 1 the usual score knows of no contact, the early one does.
+    tested = np.zeros(SMALL["people"], dtype=bool)
+    tested[dated[True][0].tested] = True
+    scores = {k: logs[0].released.scores[~tested] for k, logs in dated.items()}
+    assert np.unique(scores[False]).size == 1
+    assert np.unique(scores[True]).size == 1  # nobody's message says more than the prior yet
+    late = {k: np.unique(logs[2].released.scores).size for k, logs in dated.items()}
+    assert late[True] > late[False] > 1
+
+
+def test_methods_that_remember_the_newest_day_refuse_contacts_before_tests():
+    with pytest.raises(InputError, match="contacts_before_tests leaves the newest day"):
+        days_of(method="tally", seir={"contacts_before_tests": True})

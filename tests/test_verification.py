@@ -18,11 +18,14 @@ from verification import (
     city,
     closed_loop,
     inference,
+    levers,
     ordering,
+    person,
     privacy,
     private_methods,
     simulators,
     tally,
+    world,
 )
 
 
@@ -59,12 +62,12 @@ def test_ordering(quick):
     assert "184.5 ± 4.8" in shown
 
 
-@pytest.mark.parametrize(("last", "is_ordered"), [(0.1, True), (2.4, False)])
+@pytest.mark.parametrize(("last", "is_ordered"), [(0.01, True), (0.24, False)])
 def test_an_order_that_does_not_show_is_told(last, is_ordered, monkeypatch, capsys):
-    peaks = dict(zip(ordering.ORDER, (5.0, 4.0, 3.0, 2.0, last), strict=True))
+    peaks = dict(zip(ordering.ORDER, (0.5, 0.4, 0.3, 0.2, last), strict=True))
     study = Study(
         seeds=(1, 2),
-        summaries={k: [{"peak_infected": v + d} for d in (0, 0.01)] for k, v in peaks.items()},
+        summaries={k: [{"peak_infected": v + d} for d in (0, 0.001)] for k, v in peaks.items()},
     )
     monkeypatch.setattr(closed_loop.Call, "study", lambda *_: study)
     assert ordering.main([]) == (0 if is_ordered else 1)
@@ -81,6 +84,22 @@ def test_tally(quick):
     expected = float(scarce["mean"]) - float(tallied["mean"])
     assert float(scarce["difference"]) == pytest.approx(expected)
     assert record["decoder"] == tally.load_decoder().digest
+
+
+def test_person(quick, tmp_path):
+    rows, record, _ = quick(person, "--curve", str(tmp_path / "curve.csv"))
+    found = {tuple(r[k] for k in person.COLUMNS): r for r in rows}
+    methods = [("public-facts", ""), ("fn", ""), ("headcount", "daily"), ("headcount", "news")]
+    assert [key[:2] for key in found] == methods
+    floor, *others = rows
+    assert floor["difference"] == ""
+    for row in others:
+        expected = float(row["mean"]) - float(floor["mean"])
+        assert float(row["difference"]) == pytest.approx(expected)
+    assert set(record["decoders"]) == {"headcount", "headcount-news", "public-facts"}
+    assert (tmp_path / "table.svg").read_text().count("<svg") == 1
+    kept = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
+    assert [r["mean"] for r in kept] == [r["mean"] for r in rows]
 
 
 def test_inference(quick, tmp_path):
@@ -117,6 +136,45 @@ def test_private_methods(quick):
         assert set(means) == {0.05, 0.1}
     unsound = [r for r in rows if r["release"] == "as_published" and r["method"] == "dpfn-s"]
     assert all(r["per_contact_epsilon"].startswith("not sound") for r in unsound)
+
+
+def test_world(quick):
+    rows, record, shown = quick(world)
+    cells = [*list(world.CELLS)[:3], "adoption-60"]
+    assert {r["scenario"] for r in rows} == set(cells)
+    first = [r["method"] for r in rows[: len(world.METHODS) + 1]]
+    assert first == [*world.METHODS, world.NOTHING]
+    assert world.APP_RULE in {r["method"] for r in rows if r["scenario"] == "adoption-60"}
+    by_label = {(r["scenario"], r["method"]): r for r in record["rows"]}
+    none, some = (by_label["scarce", name] for name in (world.NOTHING, "fn"))
+    pairs = zip(none["attack_rate_values"], some["attack_rate_values"], strict=True)
+    expected = sum(1.5 * (a - b) for a, b in pairs) / 2  # of 150 people, in %
+    told = {(r["against"], r["quantity"]): r["mean"] for r in some["averted"]}
+    assert told[world.NOTHING, "infections averted"] == pytest.approx(expected)
+    assert "## Averted and costs, against status quo" in shown
+    assert set(world.PROTOTYPE) <= {(cell, name) for cell in world.CELLS for name in world.METHODS}
+    rows, _, _ = quick(world, "--methods", "random")
+    assert {r["method"] for r in rows} == {world.STATUS_QUO, "random", world.NOTHING}
+    with pytest.raises(SystemExit):
+        world.main(["--quick", "--methods", "by chance"])
+
+
+def test_levers(capsys, monkeypatch):
+    pytest.importorskip("covasim", reason="Covasim is not installed")
+    assert levers.main(["--quick"]) == 0
+    assert "2 seeds: " in capsys.readouterr().out
+
+    def made_up(ever):
+        return lambda size, seed, traced: dict.fromkeys(levers.NUMBERS, ever(seed, traced))
+
+    monkeypatch.setattr(levers, "by_levers", made_up(lambda seed, traced: 20 if traced else 90))
+    for more, code in ((1, 0), (30, 1)):  # within the spread of the seeds, and far from it
+        theirs = made_up(lambda seed, traced, more=more: 20 + more * (1 + 2 * (seed % 2) - 1.5))
+        monkeypatch.setattr(levers, "by_covasim", theirs if more == 1 else made_up(lambda *_: 50))
+        assert levers.main(["--seeds", "4"]) == code
+    untraced = made_up(lambda seed, traced: 50)  # tracing without effect: nothing was compared
+    monkeypatch.setattr(levers, "by_levers", untraced)
+    assert levers.main(["--seeds", "4"]) == 1
 
 
 def test_simulators(quick):

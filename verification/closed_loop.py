@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import track
-from dnatrace.sweeps.results import study_files, write_all
+from dnatrace.sweeps.results import (
+    as_csv,
+    as_json,
+    as_text,
+    markdown_table,
+    origin,
+    page_head,
+    write_all,
+)
 from dnatrace.sweeps.spread import CONFIDENCE
 from dnatrace.sweeps.study import Label, Study, run_study
 
@@ -135,3 +143,42 @@ def read_call(
         options=chosen,
         seeds=tuple(range(chosen.first_seed, chosen.first_seed + n_seeds)),
     )
+
+
+def study_files(
+    stem: str,
+    rows: Sequence[dict[str, Any]],
+    *,
+    title: str,
+    command: str,
+    notes: Sequence[str],
+    tables: Sequence[str] | None = None,
+    **record: Any,
+) -> dict[str, bytes]:
+    """Return rows of a study as CSV, Markdown and JSON by name.
+
+    Args:
+        stem: of the names.
+        rows: with common columns; what is a list or a mapping is left to the JSON.
+        title: of the page.
+        command: that made them.
+        notes: what a reader must know.
+        tables: lines of the page, where one table of all rows would not be read.
+        record: what the JSON has besides, the seeds for instance.
+    """
+    shown = [{k: v for k, v in r.items() if not isinstance(v, list | dict)} for r in rows]
+    cells = [[_cell(value) for value in row.values()] for row in shown]
+    head = [name.replace("_", " ") for name in shown[0]] if shown else []
+    page = [*page_head(title, command, notes), *(tables or markdown_table(head, cells))]
+    values = {"command": command, "notes": list(notes), "provenance": origin(), **record}
+    return {
+        f"{stem}.csv": as_csv(shown),
+        f"{stem}.json": as_json(values | {"rows": list(rows)}),
+        f"{stem}.md": as_text(page),
+    }
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

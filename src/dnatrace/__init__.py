@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dnatrace.runs.config import load_config as load_config
     from dnatrace.runs.run import RunResult as RunResult
     from dnatrace.runs.run import run as run
+    from dnatrace.runs.scenarios import scenarios as scenarios
     from dnatrace.seir import SeirParameters as SeirParameters
     from dnatrace.seir import State as State
     from dnatrace.seir import TestErrors as TestErrors
@@ -43,6 +44,7 @@ _HOMES = {
     "run": "dnatrace.runs.run",
     "CourseParameters": "dnatrace.inference.course",
     "infer": "dnatrace.inference.infer",
+    "scenarios": "dnatrace.runs.scenarios",
     "Beliefs": "dnatrace.records",
     "ContactWindow": "dnatrace.records",
     "DayContacts": "dnatrace.records",

@@ -1,5 +1,8 @@
 """The one exception that means: the input is wrong, and here is where."""
 
+from numbers import Integral
+from typing import Any
+
 
 class InputError(ValueError):
     """A wrong file, option, id or value, named in one line; the command line exits with 2."""
@@ -15,3 +18,16 @@ def require_at_least(name: str, value: float, least: float) -> None:
     """Raise unless `value` is a number of at least `least`."""
     if not value >= least:  # also catches NaN
         raise InputError(f"{name} must be at least {least}, not {value}")
+
+
+def require_whole(**values: Any) -> None:
+    """Raise unless every value is a whole number or None."""
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise InputError(f"{name} must be a whole number, not {value!r}")
+
+
+def require_kind(name: str, value: Any, kind: type) -> None:
+    """Raise unless a value is of a class or None."""
+    if value is not None and not isinstance(value, kind):
+        raise InputError(f"{name} must be a {kind.__name__}, not {value!r}")

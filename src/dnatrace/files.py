@@ -16,12 +16,7 @@ def replacing(path: Path) -> Iterator[Path]:
     The content is on the disk before it gets the name, so that a crash of the machine leaves the
     earlier file or the whole new one. Cost: one fsync.
     """
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory, expected the name of a file to write")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such directory to write to")
-    if path.exists() and not path.is_file():  # a device or a pipe must not be replaced by a file
-        raise InputError(f"{path}: is not a regular file")
+    check_place(path)
     # The suffix stays last: writers choose the format by it.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
@@ -35,11 +30,23 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_place(path: Path) -> None:
+    """Raise unless a file can have this name."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory, expected the name of a file to write")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such directory to write to")
+    if path.exists() and not path.is_file():  # a device or a pipe must not be replaced by a file
+        raise InputError(f"{path}: is not a regular file")
+
+
 def keep_inputs(out: Path, inputs: Iterable[Path], *, force: bool = True) -> None:
     """Raise if a file to be written is one that is read, under whatever name or link.
 
-    Without `force` also if it is there at all.
+    Without `force` also if it is there at all. What could not be written is told here, too, before
+    the work is done.
     """
+    check_place(out)
     if not out.exists():
         return
     for path in inputs:

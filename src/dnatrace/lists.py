@@ -5,6 +5,7 @@ names become numbers in the order of their first appearance, dates become days f
 one, and results may be words. Messages name the file, the row and the column as the file has it.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from dnatrace import tables
 from dnatrace.errors import InputError
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
+_COLUMNS = 8  # of a file that are named
+_TOLD = 3  # possible slips of each kind that are told one by one
+_SIMILAR = 0.75  # of names, as difflib counts it: one letter of four may be another
 _IDS = ("sender", "receiver", "person")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -72,6 +76,11 @@ class Lists:
         """Return the date of a day; None when days were numbers."""
         return None if self.first_date is None else self.first_date + timedelta(days=day)
 
+    def without_contacts(self) -> list[int]:
+        """Return who is tested and in no contact, in the order of their ids."""
+        met = [self.contacts.columns[column] for column in ("sender", "receiver")]
+        return np.setdiff1d(self.tests.columns["person"], np.concatenate(met)).tolist()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
@@ -92,6 +101,30 @@ class _File:
 
     def refuse(self, row: int, column: str, problem: str) -> InputError:
         return InputError(f"{self.rows({}).where(row, column)}: {problem}")
+
+
+def possible_slips(read: Lists) -> list[str]:
+    """Return what may be a slip in an id, one line each; a few lines however many there are."""
+    alone = read.without_contacts()
+    lines = [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
+    if len(alone) > _TOLD:
+        lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
+    spellings: dict[str, list[str]] = {}
+    for name in read.names or ():
+        spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
+    same = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
+    return lines + [f"{names} are taken for different people" for names in same[:_TOLD]]
+
+
+def _alone(read: Lists, person: int) -> str:
+    """Return that somebody is in no contact, and whom that may have meant."""
+    text = f"{read.tests.person(person)} is tested and in no contact"
+    if read.names is None:
+        return text
+    tested_alone = set(read.without_contacts())
+    others = [name for i, name in enumerate(read.names) if i not in tested_alone]
+    close = difflib.get_close_matches(read.names[person], others, n=1, cutoff=_SIMILAR)
+    return f"{text}; did you mean {close[0]}?" if close else text
 
 
 def parse_columns(text: str | None, known: Sequence[str], option: str) -> dict[str, str]:
@@ -152,10 +185,11 @@ def _read(
     table = tables.read_file(path)
     called = {column: theirs.get(column, column) for column in ours}
     expected = f"expected {', '.join(called.values())}"
+    has = f"; the file has {', '.join(table.column_names[:_COLUMNS])}"
     for column in called.values():
         if (times := table.column_names.count(column)) != 1:
             wrong = "appears more than once" if times else "is missing"
-            raise InputError(f"{path}: column '{column}' {wrong} ({expected})")
+            raise InputError(f"{path}: column '{column}' {wrong} ({expected}{has})")
     if len(set(called.values())) < len(called):
         raise InputError(f"{path}: one column cannot stand for two ({expected})")
     extra = [c for c in table.column_names if c not in (*called.values(), *optional)]

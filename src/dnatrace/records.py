@@ -1,15 +1,17 @@
-"""The nouns that flow through the program: contacts, tests, beliefs and scores."""
+"""The nouns that flow through the program: contacts, tests and beliefs."""
 
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
 from dnatrace.errors import InputError, require_at_least
+
+Day = TypeVar("Day")
 
 NOT_TESTED = -1
 MOST_PEOPLE = 2**31 - 2  # ids are stored in 32 bits
@@ -21,11 +23,12 @@ class DayContacts:
 
     The messages that reach person r come from `senders[offsets[r]:offsets[r + 1]]`. A sender that
     stands there twice is two contacts. No padding, no cap: 4 bytes per contact plus the offsets.
+    The order within a row is the simulator's (`from_pairs` sorts by sender), and sums follow it.
 
     Attributes:
         offsets: int32 [people + 1].
         senders: int32 [contacts].
-        kinds: uint8 [contacts], the setting of each contact, or None when not known.
+        kinds: uint8 [contacts], the `ContactKind` of each contact, or None when not known.
     """
 
     offsets: NDArray[np.int32]
@@ -61,7 +64,7 @@ class DayContacts:
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """The number of messages each person received: int32 [people]."""
+        """The number of contacts of each person, one message received each: int32 [people]."""
         return np.diff(self.offsets)
 
     def receivers(self) -> NDArray[np.int32]:
@@ -75,25 +78,48 @@ class DayContacts:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class ContactWindow:
-    """The contacts of the last `n_days` days: a ring that forgets what is older.
+class _LastDays(Generic[Day]):
+    """Something of the last days: a ring that forgets what is older.
 
-    `push` costs the new day alone; the other days are not touched or copied.
+    Days are in order, the oldest first: index i is day `first_day` + i. Those from rows begin with
+    day 0, those of the loop with day 1.
 
     Attributes:
-        n_people: how many people there are, met or not.
-        n_days: the most days the window holds.
+        n_people: how many people there are, met or tested or not.
+        n_days: the most days it holds.
         first_day: the number of the oldest day held.
     """
 
     n_people: int
     n_days: int
     first_day: int = 0
-    _ring: deque[DayContacts] = field(init=False, repr=False)
+    _ring: deque[Day] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_size(self.n_people, self.n_days)
+        require_at_least("the number of people", self.n_people, 1)
+        require_at_least("the number of days", self.n_days, 1)
+        if self.n_people > MOST_PEOPLE:
+            raise InputError(f"{self.n_people} people are more than ids of 32 bits can tell apart")
         self._ring = deque(maxlen=self.n_days)
+
+    def _append(self, day: Day) -> None:
+        """Add the next day; when the ring is full the oldest day leaves memory."""
+        if len(self._ring) == self.n_days:
+            self.first_day += 1
+        self._ring.append(day)
+
+    def __len__(self) -> int:
+        """The number of days held."""
+        return len(self._ring)
+
+
+class ContactWindow(_LastDays[DayContacts]):
+    """The contacts of the last `n_days` days.
+
+    `push` costs the new day alone; the other days are not touched or copied.
+    """
+
+    __slots__ = ()
 
     @classmethod
     def from_rows(
@@ -122,9 +148,15 @@ class ContactWindow:
         """Add the next day; when the window is full the oldest day leaves memory."""
         if day.n_people != self.n_people:
             raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
-        if len(self._ring) == self.n_days:
-            self.first_day += 1
+        self._append(day)
+
+    def push_after(self, day: DayContacts) -> None:
+        """Put contacts in the newest day, so far empty, and add an empty day after it."""
+        if not self._ring or self._ring[-1].senders.size:
+            raise InputError("the newest day of the window is not an empty one")
+        self._ring.pop()
         self._ring.append(day)
+        self.push(DayContacts.empty(self.n_people))
 
     def snapshot(self) -> Self:
         """Return the window as it is now; later pushes do not change it. The days are shared."""
@@ -144,10 +176,6 @@ class ContactWindow:
         others[person] = False
         self._ring = deque((day.among(others) for day in self._ring), maxlen=self.n_days)
 
-    def __len__(self) -> int:
-        """The number of days held."""
-        return len(self._ring)
-
     def __iter__(self) -> Iterator[DayContacts]:
         return iter(self._ring)
 
@@ -156,37 +184,22 @@ class ContactWindow:
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """Messages received by day and person: int32 [days held, people]."""
+        """Contacts by day and person: int32 [days held, people], the oldest day first."""
         if not self._ring:
             return np.empty((0, self.n_people), dtype=np.int32)
         return np.stack([day.counts for day in self._ring])
 
     @property
     def n_contacts(self) -> int:
-        """Messages in the window."""
+        """Contacts in the window, of all receivers together."""
         return sum(day.senders.size for day in self._ring)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class TestLog:
-    """The results of own tests over the last `n_days` days, at most one per person and day.
+class TestLog(_LastDays[NDArray[np.int8]]):
+    """The results of own tests over the last `n_days` days, at most one per person and day."""
 
-    Attributes:
-        n_people: how many people there are, tested or not.
-        n_days: the most days the log holds.
-        first_day: the number of the oldest day held.
-    """
-
+    __slots__ = ()
     __test__ = False  # the name does not make it a test case
-
-    n_people: int
-    n_days: int
-    first_day: int = 0
-    _ring: deque[NDArray[np.int8]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        _check_size(self.n_people, self.n_days)
-        self._ring = deque(maxlen=self.n_days)
 
     @classmethod
     def from_rows(
@@ -223,9 +236,7 @@ class TestLog:
 
     def push_day(self) -> None:
         """Begin the next day without results; when the log is full the oldest day leaves it."""
-        if len(self._ring) == self.n_days:
-            self.first_day += 1
-        self._ring.append(np.full(self.n_people, NOT_TESTED, dtype=np.int8))
+        self._append(np.full(self.n_people, NOT_TESTED, dtype=np.int8))
 
     def record(self, day: int, people: NDArray[Any], positive: NDArray[np.bool_]) -> None:
         """Enter the results of tests that were taken on `day`; days that have left are ignored."""
@@ -234,10 +245,6 @@ class TestLog:
             raise InputError(f"day {day} has not begun in this log")
         if index >= 0:
             self._ring[index][people] = positive
-
-    def __len__(self) -> int:
-        """The number of days held."""
-        return len(self._ring)
 
     @property
     def outcomes(self) -> NDArray[np.int8]:
@@ -266,13 +273,6 @@ class Beliefs:
     def exposed_or_infected(self) -> NDArray[np.float32]:
         """P(E) + P(I) by person and day: float32 [people, days]."""
         return self.values[:, :, 1] + self.values[:, :, 2]
-
-
-def _check_size(n_people: int, n_days: int) -> None:
-    require_at_least("the number of people", n_people, 1)
-    require_at_least("the number of days", n_days, 1)
-    if n_people > MOST_PEOPLE:
-        raise InputError(f"{n_people} people are more than ids of 32 bits can tell apart")
 
 
 def _sorted_days(

@@ -78,24 +78,25 @@ class SeirParameters(Settings):
         return -math.log1p(-self.p0) if self.p0 < 1.0 else math.inf
 
 
-class TestErrors(Settings):
-    """How often a test errs, for two uses with one pair of rates.
+class ErrorRates(Settings):
+    """How often a test errs; `TestErrors` and `policy.laboratory.SwabErrors` say about whom."""
 
-    Inside the phones' model (`likelihood`) only I is truly positive: the false positive rate is
-    P(positive | not I), E included. The swabs of a simulated run find E and I
-    (`policy.laboratory`): there it is P(positive | neither E nor I).
+    false_positive_rate: Share = setting(
+        0.01, "P(positive) of a person in whom there is nothing to find", source=_PAPER
+    )
+    false_negative_rate: Share = setting(
+        0.001, "P(negative) of a person in whom there is something to find", source=_PAPER
+    )
+
+
+class TestErrors(ErrorRates):
+    """What the phones' model believes about tests: that they find I alone.
+
+    The false positive rate is P(positive | not I), E included: the paper's Equation of the
+    observation. What swabs of a simulated run find is `policy.laboratory.SwabErrors`.
     """
 
     __test__: ClassVar[bool] = False  # the name does not make it a test case
-
-    false_positive_rate: Share = setting(
-        0.01,
-        "P(positive) of a person not in E or I; phones take it for one not in I",
-        source=_PAPER,
-    )
-    false_negative_rate: Share = setting(
-        0.001, "P(negative) of a person in E or I; phones take it for one in I", source=_PAPER
-    )
 
     def likelihood(self, positive: bool, infected: bool) -> float:
         """Return P(outcome | I, or not I), at least `LIKELIHOOD_FLOOR`."""

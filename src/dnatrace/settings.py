@@ -16,6 +16,7 @@ from dnatrace.errors import InputError
 Choice = TypeVar("Choice", bound=StrEnum)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveShare = Annotated[float, Field(gt=0.0, le=1.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
 Days = Annotated[int, Field(ge=0, le=100_000, strict=True)]
 
 
@@ -90,7 +91,7 @@ def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
     )
     inner = first.get("ctx", {}).get("error")
     if isinstance(inner, _SettingError):
-        return inner.within(_without_tag(path))
+        return inner.within(path[:1])  # behind its section stands the name of the plug-in
     if first["type"] == "extra_forbidden":
         close = difflib.get_close_matches(path[-1], model.names_understood(), n=1)
         return _SettingError(path, "unknown", close[0] if close else None)
@@ -100,11 +101,6 @@ def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
     given = first["input"]
     written = f"the date {given}" if isinstance(given, date | time) else repr(given)
     return _SettingError(path, f"{message[0].lower()}{message[1:]}, not {written}")
-
-
-def _without_tag(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a path without the name of the plug-in that stands behind its section."""
-    return path[:1]
 
 
 def choose(name: str, value: Any, choices: type[Choice]) -> Choice:

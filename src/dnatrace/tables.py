@@ -114,6 +114,7 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
 
     with path.open("rb") as file:
         header = file.readline()
+    _check_encoding(path, header)
     separator = max(
         ",;\t", key=lambda mark: header.count(mark.encode())
     )  # a comma if none is there
@@ -125,7 +126,19 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
         parse = pacsv.ParseOptions(delimiter=separator)
         return pacsv.read_csv(path, convert_options=convert, parse_options=parse)
     except pa.ArrowException as error:
+        if "invalid UTF8" in str(error):
+            raise InputError(f"{path}: is not encoded in UTF-8") from error
         raise InputError(f"{path}: not a readable CSV file: {_first_line(error)}") from error
+
+
+def _check_encoding(path: Path, header: bytes) -> None:
+    """Raise unless the names of columns are in UTF-8."""
+    if header.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path}: is encoded in UTF-16, expected UTF-8")
+    try:
+        header.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not encoded in UTF-8") from error
 
 
 def _as_table(source: Any, name: str) -> pa.Table:

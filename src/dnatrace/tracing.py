@@ -15,15 +15,33 @@ from numpy.typing import NDArray
 
 from dnatrace.inference.exchange import Exchange
 from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
+from dnatrace.methods.silence import Silence
 from dnatrace.policy import app
-from dnatrace.policy.base import Ids, Policy, Situation
-from dnatrace.policy.laboratory import Laboratory, Queue
+from dnatrace.policy.base import (
+    Evening,
+    FollowsUp,
+    Ids,
+    Measures,
+    Policy,
+    Publishes,
+    Severity,
+    Situation,
+)
+from dnatrace.policy.laboratory import Laboratory, Queue, Sample
 from dnatrace.privacy import mechanisms
+from dnatrace.privacy.accounting import SelectionEvent
 from dnatrace.privacy.release import Released, require_released
 from dnatrace.records import ContactWindow, DayContacts, TestLog
 from dnatrace.rng import Stream
 from dnatrace.seir import SeirParameters
-from dnatrace.simulators.base import N_AGE_GROUPS, SEIR_OF_COURSE, CourseState, Simulator
+from dnatrace.simulators.base import N_AGE_GROUPS, N_STATES, SEIR_OF_COURSE, CourseState, Simulator
+
+# How ill people in each course state feel; who recovers from hospital has felt it before.
+_SEVERITY = np.zeros(N_STATES, dtype=np.uint8)
+_SEVERITY[CourseState.SYMPTOMATIC_MILD] = Severity.MILD
+_SEVERITY[[CourseState.SYMPTOMATIC, CourseState.HOSPITALISED, CourseState.CRITICAL]] = (
+    Severity.SEVERE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,6 +59,8 @@ class DayLog:
         public: what each person knew of themselves at the end of the day.
         secret: what the enclave knew besides.
         released: the scores of the day; they choose tomorrow's tests.
+        selection: what the policy spent to choose today's; None when it published nothing.
+        measures: what the policy did besides tests and the isolation of positives.
         seconds: by phase: simulate, test, infer, release.
     """
 
@@ -54,6 +74,8 @@ class DayLog:
     public: PublicFacts
     secret: SecretFacts
     released: Released
+    selection: SelectionEvent | None
+    measures: Measures
     seconds: dict[str, float]
 
 
@@ -72,6 +94,7 @@ class LoopState:
         released: the last scores.
         method: state of the method.
         policy: state of the policy.
+        silence: the same method in a world without secrets, to which public releases are held.
     """
 
     day: int
@@ -82,6 +105,7 @@ class LoopState:
     released: Released
     method: Any
     policy: Any
+    silence: Silence
 
 
 class _Clock:
@@ -113,6 +137,10 @@ class Loop:
         adoption: the share with the app by age group, nine numbers.
         with_messages: whether messages are computed even if the method does not look at them, for
             training; nothing else changes.
+        contacts_before_tests: whether contacts of a day are dated the day before its tests, so that
+            they count in the scores of the day; else from the next day on.
+        tests_at_home: whether people who stay at home can be tested there.
+        tells_contacts: whether the policy is told who met whom; no ε covers that.
     """
 
     simulator: Simulator
@@ -125,6 +153,9 @@ class Loop:
     window_days: int = 14
     adoption: tuple[float, ...] = (1.0,) * N_AGE_GROUPS
     with_messages: bool = False
+    contacts_before_tests: bool = False
+    tests_at_home: bool = False
+    tells_contacts: bool = False
 
     @property
     def most_tests(self) -> int:
@@ -140,15 +171,22 @@ class Loop:
     def start(self) -> LoopState:
         """Return the state before the first day, in which everybody has the same score."""
         n, days = self.simulator.n_people, self.window_days
+        first = 0 if self.contacts_before_tests else 1
+        window = ContactWindow(n_people=n, n_days=days, first_day=first)
+        log = TestLog(n_people=n, n_days=days, first_day=first)
+        if self.contacts_before_tests:
+            window.push(DayContacts.empty(n))
+            log.push_day()
         return LoopState(
             day=0,
             has_app=self.has_app,
-            window=ContactWindow(n_people=n, n_days=days, first_day=1),
-            log=TestLog(n_people=n, n_days=days, first_day=1),
+            window=window,
+            log=log,
             queue=self.laboratory.start(n),
             released=mechanisms.publish_public(np.zeros(n), day=0),
             method=self.method.start(n),
             policy=self.policy.start(n),
+            silence=Silence(),
         )
 
     def run(self, days: int) -> Iterator[DayLog]:
@@ -169,40 +207,36 @@ class Loop:
         4. Those chosen `order_delay` days ago are tested; errors are drawn.
         5. Results of tests taken `result_delay` days ago become known and enter the log.
         6. Phones exchange messages over the window. This part a deployment runs encrypted.
-        7. The method releases one score per person. Only this leaves the enclave.
-        8. The policy responds to positive results, from tomorrow on.
+        7. The method releases one score per person. Only this leaves the enclave. What it calls
+           public must come out the same in silence.
+        8. The policy responds to results and to what else it follows up, from tomorrow on.
 
         Every draw comes from a stream of its own, keyed by person and day: two methods on one seed
         see the same epidemic until their decisions differ.
         """
         day, clock = state.day + 1, _Clock()
         isolated, policy_state = self._isolate(state, day)
+        before = self.simulator.states
         contacts, states = self._advance(state)
         clock.lap("simulate")
 
-        situation = Situation(
-            day=day,
-            eligible=state.has_app & ~isolated & ~state.queue.waiting & _alive(states),
-            most_tests=self.most_tests,
-        )
+        situation = self._situation(state, isolated, before, states)
         chosen, policy_state = self.policy.choose(state.released, situation, policy_state)
-        sample, queue = self.laboratory.take(
-            state.queue, chosen, states=states, isolated=isolated, day=day
-        )
-        informed, queue = self.laboratory.tell(queue, state.log, day)
+        selection = self._selection(policy_state)
+        sample, told, queue = self._test(state, chosen, states, isolated)
         clock.lap("test")
 
         public = self._public(state, isolated, day)
         secret = self._exchange(state.window, public, states)
         clock.lap("infer")
-        released, method_state = self.method.release(public, secret, state.method)
-        require_released(released)
-        released = released if state.has_app.all() else released.without(~state.has_app)
+        released, method_state, silence = self._release(state, public, secret)
         clock.lap("release")
 
-        policy_state = self.policy.respond(informed, day, policy_state)
+        policy_state = self.policy.respond(told.positives, day, policy_state)
+        evening = self._evening(state, situation, told, contacts, released)
+        policy_state, measures = self._follow_up(evening, policy_state, n_asked=chosen.size)
         after = replace(state, day=day, queue=queue, released=released)
-        after = replace(after, method=method_state, policy=policy_state)
+        after = replace(after, method=method_state, policy=policy_state, silence=silence)
         log = DayLog(
             day=day,
             states=states,
@@ -210,13 +244,26 @@ class Loop:
             isolated=isolated,
             tested=sample.people,
             results=sample.results,
-            informed=informed,
+            informed=told.positives,
             public=public,
             secret=secret,
             released=released,
+            selection=selection,
+            measures=measures,
             seconds=clock.seconds,
         )
         return after, log
+
+    def _release(
+        self, state: LoopState, public: PublicFacts, secret: SecretFacts
+    ) -> tuple[Released, Any, Silence]:
+        """Let the method release scores; people without the app have none."""
+        released, method_state = self.method.release(public, secret, state.method)
+        require_released(released)
+        silence = state.silence.after(self.method, released, public, secret, state.method)
+        if not state.has_app.all():
+            released = released.without(~state.has_app)
+        return released, method_state, silence
 
     def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
         """Tell the simulator who of the living stays at home."""
@@ -226,12 +273,83 @@ class Loop:
         return isolated, policy_state
 
     def _advance(self, state: LoopState) -> tuple[DayContacts, NDArray[np.uint8]]:
-        """Advance the simulator, and window and log of tests with it."""
+        """Advance the simulator, and window and log of tests with it.
+
+        Contacts between people with the app enter the window, without their kinds; the log begins
+        a day without results.
+        """
         contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
-        state.window.push(DayContacts(offsets=met.offsets, senders=met.senders))
+        enter = state.window.push_after if self.contacts_before_tests else state.window.push
+        enter(DayContacts(offsets=met.offsets, senders=met.senders))
         state.log.push_day()
         return contacts, self.simulator.states
+
+    def _situation(
+        self,
+        state: LoopState,
+        isolated: NDArray[np.bool_],
+        before: NDArray[np.uint8],
+        states: NDArray[np.uint8],
+    ) -> Situation:
+        reachable = ~state.queue.waiting & _alive(states)
+        return Situation(
+            day=state.day + 1,
+            eligible=state.has_app & ~isolated & reachable,
+            most_tests=self.most_tests,
+            reachable=reachable,
+            onsets=_onsets(before, states),
+        )
+
+    def _selection(self, policy_state: Any) -> SelectionEvent | None:
+        """Return what the policy spent on its choice; None when it published nothing."""
+        policy = self.policy
+        return policy.selection(policy_state) if isinstance(policy, Publishes) else None
+
+    def _test(
+        self,
+        state: LoopState,
+        chosen: Ids,
+        states: NDArray[np.uint8],
+        isolated: NDArray[np.bool_],
+    ) -> tuple[Sample, Sample, Queue]:
+        """Take the tests that are due and tell the results that are."""
+        away, day = isolated & (not self.tests_at_home), state.day + 1
+        taken, queue = self.laboratory.take(
+            state.queue, chosen, states=states, isolated=away, day=day
+        )
+        told, queue = self.laboratory.tell(queue, state.log, day)
+        return taken, told, queue
+
+    def _evening(
+        self,
+        state: LoopState,
+        situation: Situation,
+        told: Sample,
+        contacts: DayContacts,
+        released: Released,
+    ) -> Evening:
+        return Evening(
+            day=situation.day,
+            released=released,
+            positives=told.positives,
+            negatives=told.people[~told.results],
+            onsets=situation.onsets,
+            households=self.simulator.households,
+            has_app=state.has_app,
+            alive=_alive(self.simulator.states),
+            contacts=contacts if self.tells_contacts else None,
+        )
+
+    def _follow_up(
+        self, evening: Evening, policy_state: Any, *, n_asked: int
+    ) -> tuple[Any, Measures]:
+        """Let the policy follow up what it follows up, and ask what it did."""
+        if isinstance(self.policy, FollowsUp):
+            after = self.policy.follow_up(evening, policy_state)
+            return after, self.policy.measures(after)
+        nobody = np.zeros(self.simulator.n_people, dtype=np.bool_)
+        return policy_state, Measures(quarantined=nobody, notices=n_asked)
 
     def _public(self, state: LoopState, isolated: NDArray[np.bool_], day: int) -> PublicFacts:
         return PublicFacts(
@@ -240,7 +358,7 @@ class Loop:
             counts=state.window.counts,
             outcomes=state.log.outcomes,
             parameters=self.parameters,
-            test_errors=self.laboratory.rules.errors,
+            test_errors=self.laboratory.rules.believed,
             age_groups=self.simulator.age_groups,
             isolated=isolated,
         )
@@ -260,6 +378,11 @@ class Loop:
             messages=received.messages if received else None,
             states=SEIR_OF_COURSE[states] if needs is Needs.TRUTH else None,
         )
+
+
+def _onsets(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the `Severity` of symptoms that began between two days: uint8 [people]."""
+    return np.where(_SEVERITY[before] == Severity.NONE, _SEVERITY[after], np.uint8(Severity.NONE))
 
 
 def _alive(states: NDArray[np.uint8]) -> NDArray[np.bool_]:

@@ -4,20 +4,23 @@ Heavy imports happen inside the commands, so that `dnatrace --help` is instant.
 """
 
 import codecs
+import difflib
 import errno
 import io
 import os
+import shutil
 import sys
 import unicodedata
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dnatrace._version import __version__
-from dnatrace.cli._flags import Command, Group
+from dnatrace.cli._command import Command, Group
 from dnatrace.errors import InputError
 
+_NARROW = 80  # columns that help needs
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
@@ -42,6 +45,7 @@ for name in (
 def main() -> None:
     """Run the command line; exit 0 when it worked, 1 when it failed, 2 when the input is wrong."""
     _make_legible()
+    _widen_help()
     try:
         code = app(standalone_mode=False, prog_name="dnatrace")
         sys.stdout.flush()
@@ -57,11 +61,19 @@ def main() -> None:
             _drop_output()
             _fail(f"output cannot be written: {error.strerror}", 1)
         if hasattr(error, "format_message"):  # wrong usage, as the parser tells it
-            _fail(error.format_message(), 2)
+            _fail(_usage(error), 2)
         if type(error).__name__ == "Abort":
             _fail("interrupted", 130)
         raise
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Any) -> str:
+    """Return what was wrong with a command; of similar options the most similar one."""
+    if not getattr(error, "possibilities", None):
+        return str(error.format_message())
+    similar = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
+    return f"{error.message}; did you mean {similar[0]}?"
 
 
 def _make_legible() -> None:
@@ -70,6 +82,12 @@ def _make_legible() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="dnatrace")
+
+
+def _widen_help() -> None:
+    """Let help be wider than a narrow terminal, which wraps it, rather than cut its words."""
+    if shutil.get_terminal_size().columns < _NARROW and not os.environ.get("TERMINAL_WIDTH"):
+        os.environ["TERMINAL_WIDTH"] = str(_NARROW)
 
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Exit, Option
+from typer.core import TyperCommand, TyperGroup
 
 from dnatrace.errors import InputError
 
@@ -71,7 +72,12 @@ def command(
                 from dnatrace.runs.progress import announce_compilation
 
                 announce_compilation()
-            _give(function(*arguments, **options), bool(as_json))
+            try:
+                answer = function(*arguments, **options)
+            except KeyboardInterrupt:
+                print("dnatrace: interrupted", file=sys.stderr)
+                raise Exit(130) from None
+            _give(answer, bool(as_json))
 
         shared = {"as_json": Json, "quiet": Quiet} | ({"n_threads": Threads} if threads else {})
         return with_options(run, function, shared)
@@ -92,6 +98,30 @@ def with_options(
     run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in by_name}
     return run
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    """Return options of which flags name no type, because they take no value: `--json`."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+class Command(TyperCommand):
+    """A command whose help shows flags as flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return its options and arguments."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands whose help shows flags as flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return its options."""
+        return _without_types(super().get_params(ctx))
 
 
 class _Stderr(logging.StreamHandler[Any]):

@@ -20,6 +20,7 @@ _PRESET = Option(
 )
 _OPTIONS = {
     "preset": Annotated[str | None, _PRESET],
+    "scenario": Annotated[str | None, Option(help="World and levers laid over the preset.")],
     "file": Annotated[Path | None, Option("--config", help="TOML file laid over the preset.")],
     "setting": Setting,
     "method": Annotated[str | None, Option(help="Tracing method.")],
@@ -27,7 +28,7 @@ _OPTIONS = {
     "score": Annotated[str | None, Option(help="infected or exposed-or-infected.")],
     "epsilon": Annotated[float | None, Option(help="Privacy budget.")],
     "delta": Annotated[float | None, Option(help="Probability the bound may fail.")],
-    "unit": Annotated[str | None, Option(help="ε per release, contact or pair.")],
+    "unit": Annotated[str | None, Option(help="ε per person, release, contact or pair.")],
     "gamma": Gamma,
     "p1": Annotated[float | None, Option(help="Transmission per contact, as phones believe.")],
     "noise": Annotated[str | None, Option(help="fast (simulation) or secure.")],
@@ -75,6 +76,7 @@ def configured(
             default = published if given["release"] == "as_published" else "standard"
             config = load_config(
                 preset=given.pop("preset") or default,
+                scenario=given.pop("scenario", None),
                 file=given.pop("file", None),
                 settings=(*usual, *(given.pop("setting") or ())),
                 overrides=given,

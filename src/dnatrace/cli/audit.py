@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dnatrace.cli._command import Answer, Force, command
+from dnatrace.cli._command import Answer, Force, command, table
 from dnatrace.cli._configuration import RELEASE, configured
 from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
+
+_DRAWS, _MOST_DRAWS = "Releases of each of the two worlds.", "1,000,000; 2,000 end to end"
 
 
 @command(threads=True)
@@ -22,7 +24,17 @@ def audit(
         str, Option(help="none, negative, positive or negative-positive.")
     ] = "none",
     releases: Annotated[int, Option(help="Consecutive days the attacker looks.")] = 1,
-    draws: Annotated[int, Option(help="Releases of each of the two worlds.")] = 1_000_000,
+    world: Annotated[
+        str | None,
+        Option(
+            help="End to end, one test of a person: met-once, couple, household, class, "
+            "common-contacts, relay or city; all of them with --unit person alone."
+        ),
+    ] = None,
+    closed_loop: Annotated[
+        bool, Option("--closed-loop", help="The policy acts on the scores of both worlds.")
+    ] = False,
+    draws: Annotated[int | None, Option(help=_DRAWS, show_default=_MOST_DRAWS)] = None,
     confidence: Annotated[float, Option(help="Of the lower bound.")] = 0.99,
     out: Annotated[Path | None, Option(help="Keep the result, with its date: .json.")] = None,
     force: Force = False,
@@ -33,7 +45,12 @@ def audit(
     apart bounds ε from below. Exits with 1 when the bound is above the claim. A bound below it
     proves nothing: an audit can refute a claim, never confirm it.
 
-    Example: dnatrace audit --method dpfn-s --release as_published --own-tests positive
+    With --unit person or --world two worlds differ in one test of a person, and everything that a
+    receiver is told over the life of the test is played in the real loop: ε of the noisy numbers
+    is then exact for that world. A method without a bound for a person is held to what it claims
+    for a contact.
+
+    Example: dnatrace audit --unit person --world household --method tally
     """
     from dnatrace.methods.adversary import OwnTests
     from dnatrace.runs import audits, kept_audits
@@ -44,25 +61,72 @@ def audit(
         if out.suffix != ".json":
             raise InputError(f"{out}: the name must end in .json")
         keep_inputs(out, config.files, force=force)
-    result = audits.audit(
-        config,
-        own_tests=chosen,
-        releases=releases,
-        draws=draws,
-        confidence=confidence,
-    )
-    values = kept_audits.describe(config, result, own_tests=chosen, releases=releases)
+    if world is not None or closed_loop or config.privacy.unit.value == "person":
+        many = 2000 if draws is None else draws
+        values = _person(config, world, closed_loop=closed_loop, draws=many, confidence=confidence)
+        shown = _person_words(values)
+    else:
+        asked: dict[str, Any] = {"own_tests": chosen, "releases": releases}
+        many = 1_000_000 if draws is None else draws
+        result = audits.audit(config, **asked, draws=many, confidence=confidence)
+        values = kept_audits.describe(config, result, **asked)
+        shown = [_words(values)]
     if out is not None:
         kept_audits.write_audit(out, values)
-    wrote = [] if out is None else [f"Wrote {out}"]
-    return Answer(values=values, shown=[_words(values), *wrote], failed=not result.passed)
+        shown = [*shown, f"Wrote {out}"]
+    return Answer(values=values, shown=shown, failed=not values["passed"])
+
+
+def _person(
+    config: "RunConfig", world: str | None, *, closed_loop: bool, draws: int, confidence: float
+) -> dict[str, Any]:
+    """Return the audits of the world that was asked for, or of all."""
+    from dnatrace.runs import kept_audits, person_audits
+    from dnatrace.runs.worlds import WorldName
+    from dnatrace.settings import choose
+
+    closed = [name for name in WorldName if not (closed_loop and name is WorldName.CITY)]
+    names = closed if world is None else [choose("world", world, WorldName)]
+    results = [
+        person_audits.audit_person(
+            config, name, draws=draws, closed=closed_loop, confidence=confidence
+        )
+        for name in names
+    ]
+    return kept_audits.describe_person(config, results, closed_loop=closed_loop)
+
+
+def _person_words(a: dict[str, Any]) -> list[Any]:
+    title = (
+        f"{a['method']}, variant {a['release']}: one test of a person, over all releases it lives "
+        f"in, at δ = {a['delta']:g}{', closed loop' if a['closed_loop'] else ''}."
+    )
+    told = [f"{row['world']}: {row['words']}" for row in a["worlds"]]
+    return [title, table([_person_row(row) for row in a["worlds"]]), *told]
+
+
+def _person_row(row: dict[str, Any]) -> dict[str, str]:
+    def number(value: float | None) -> str:
+        return "–" if value is None else f"{value:.3g}"
+
+    epsilon = "unbounded" if row["unbounded"] else number(row["epsilon"])
+    return {
+        "world": row["world"],
+        "largest move": number(row["largest_move"]),
+        "ε": epsilon,
+        "ε claimed": number(row["claimed_epsilon"]),
+        "ε shown by scores": number(row["empirical_epsilon_lower_bound"]),
+        "guesses from scores": "–" if row["guesses"] is None else f"{100 * row['guesses']:.0f}",
+    }
 
 
 def _words(a: dict[str, Any]) -> str:
+    from dnatrace.runs.kept_audits import contact_in_words
+
     return (
         f"{a['method']}, variant {a['release']}, own tests: {a['own_tests']}.\n"
-        f"Claimed: ε = {a['claimed_epsilon']:.3g} at δ = {a['delta']:g} for one contact over "
-        f"{a['releases']} release{'s' if a['releases'] > 1 else ''}.\n"
+        f"Claimed: ε = {a['claimed_epsilon']:.3g} at δ = {a['delta']:g} for "
+        f"{contact_in_words(a)}.\n"
         f"Shown by {a['draws']:,} draws: ε is at least {a['empirical_epsilon_lower_bound']:.3g} "
         f"({100 * a['confidence']:g} % confidence).\n"
         f"{a['verdict']}"

@@ -1,11 +1,14 @@
 """`dnatrace certify`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument
 
 from dnatrace.cli._command import Answer, command, table
+
+if TYPE_CHECKING:
+    from dnatrace.networks.decoder import Decoder
 
 Model = Annotated[str, Argument(help="A model that ships, or the path of a model file.")]
 
@@ -79,10 +82,27 @@ def _certify_decoder(name: str, path: Path) -> Answer:
         "provenance": decoder.provenance,
     }
     text = (
-        f"{name}: a decoder. It reads tallies after noise, and public facts; nothing is asked of "
-        f"its weights.\nA tally is the sum over contacts of (message - {alarm.low:g}) / "
-        f"{alarm.high - alarm.low:g}, cut to 0 … 1: one message moves it by at most "
-        f"{SENSITIVITY:g}, for every history of own tests.\nWeights {decoder.digest}; the "
-        "certificate in the file matches."
+        f"{name}: a decoder. Nothing is asked of its weights: {_what_it_reads(decoder)}\n"
+        f"Weights {decoder.digest}; the certificate in the file matches."
     )
     return Answer(values=values, shown=[text])
+
+
+def _what_it_reads(decoder: "Decoder") -> str:
+    """Return what a decoder is given, and how far it moves."""
+    alarm, heads = decoder.alarm, decoder.heads
+    rung = f"(message - {alarm.low:g}) / {alarm.high - alarm.low:g}, cut to 0 … 1"
+    if heads is not None:
+        news = heads.release == "news"
+        said = "1 on the day a positive test becomes known" if news else rung
+        return (
+            "it reads head counts after noise, and public facts.\nA head count is the sum over "
+            f"distinct people met, each once, of their largest alarm, {said}: one test result of "
+            f"one person moves all {decoder.channels} channels together by at most 1 per release."
+        )
+    if not decoder.reads_releases:
+        return "it reads public facts alone."
+    return (
+        "it reads tallies after noise, and public facts.\nA tally is the sum over contacts of "
+        f"{rung}: one message moves it by at most 1, for every history of own tests."
+    )

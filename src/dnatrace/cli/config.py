@@ -1,11 +1,11 @@
 """`dnatrace config`."""
 
 import json
+from typing import Annotated
 
-from typer import Typer
+from typer import Argument, Typer
 
-from dnatrace.cli._command import Answer, command
-from dnatrace.cli._flags import Command, Group
+from dnatrace.cli._command import Answer, Command, Group, command
 
 app = Typer(cls=Group, no_args_is_help=True, help="What a configuration may say.")
 
@@ -36,3 +36,27 @@ def parameters() -> Answer:
 
     values = {key: asdict(known) for key, known in parameters.described_settings().items()}
     return Answer(values=values, shown=[parameters.as_markdown().rstrip()])
+
+
+@app.command(cls=Command)
+@command()
+def scenarios(
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="One of them, in full.")] = None,
+) -> Answer:
+    """Print the scenarios that --scenario takes; of one, every setting with its source.
+
+    Example: dnatrace config scenarios autumn
+    """
+    from dataclasses import asdict
+
+    from dnatrace.runs.scenarios import read_scenario
+    from dnatrace.runs.scenarios import scenarios as all_of_them
+
+    if name is None:
+        found = all_of_them()
+        values = {key: asdict(scenario) for key, scenario in found.items()}
+        width = max(map(len, found))
+        return Answer(values=values, shown=[f"{k:{width}}  {s.title}" for k, s in found.items()])
+    one = read_scenario(name)
+    lines = [f"{row['key']} = {row['value']}  ({row['source']})" for row in one.as_rows()]
+    return Answer(values=asdict(one), shown=[f"{one.name}: {one.title}", *lines])

@@ -1,6 +1,5 @@
 """`dnatrace evaluate`."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Annotated
@@ -46,7 +45,7 @@ def evaluate(
     made = auc_table.make_table(models, held, resamplings=resamplings)
     values = made.as_json()
     if out is not None:
-        auc_table.write_page(made, out, json.dumps(values, indent=1, allow_nan=False))
+        auc_table.write_page(made, out)
     groups = [
         part
         for group in evaluation.GROUPS

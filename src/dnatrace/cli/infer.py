@@ -23,12 +23,12 @@ Columns = Annotated[
 TestColumns = Annotated[
     str | None, Option(help="Your names of the columns of TESTS: positive=result.")
 ]
-IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
-IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
-
 Transmission = Annotated[
     float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
 ]
+Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
+IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
+IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
 
 _LOG = logging.getLogger("dnatrace")
 
@@ -47,9 +47,7 @@ def infer(
     false_positive_rate: Annotated[float, Option(help="P(positive | not I).")] = 0.01,
     false_negative_rate: Annotated[float, Option(help="P(negative | I).")] = 0.001,
     inference: Annotated[str, Option(help="fn, one-round or bp.")] = "fn",
-    rounds: Annotated[
-        int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")
-    ] = None,
+    rounds: Rounds = None,
     clip: Annotated[float | None, Option(help="Clip messages to [0, CLIP].")] = None,
     levels: Annotated[int | None, Option(help="Round messages to so many values.")] = None,
     out: Annotated[Path | None, Option(help="Write all beliefs: .csv or .parquet.")] = None,
@@ -71,7 +69,7 @@ def infer(
     from dnatrace.inference.infer import infer as infer_beliefs
     from dnatrace.seir import TestErrors
 
-    _check_files(out, id_map, (contacts, tests), force=force)
+    _check_written(out, id_map, (contacts, tests), force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
     beliefs = infer_beliefs(
         read.contacts,
@@ -87,6 +85,7 @@ def infer(
         clip=clip,
         levels=levels,
     )
+    _tell_slips(read)
     _write(beliefs, read, out, id_map)
     highest = belief_tables.highest(beliefs, n=20, names=read.names)
     values = _sizes(beliefs, read)
@@ -116,24 +115,19 @@ def _model(
     return {"parameters": SeirParameters(**values)}
 
 
-def _check_files(
-    out: Path | None, id_map: Path | None, inputs: tuple[Path, Path], *, force: bool
+def _check_written(
+    out: Path | None, id_map: Path | None, read: tuple[Path, ...], *, force: bool
 ) -> None:
-    """Raise before the work for files that cannot or must not be written."""
+    """Raise rather than write over another file of the command, or what is there."""
     from dnatrace.inference import belief_tables
 
     if out is not None:
         belief_tables.check_format(out)
-        keep_inputs(out, inputs, force=force)
-    _check_id_map(id_map, *inputs, out)
+        keep_inputs(out, read, force=force)
     if id_map is not None:
+        if id_map.resolve() in [path.resolve() for path in (*read, out) if path is not None]:
+            raise InputError(f"--id-map {id_map}: is another file of this command")
         keep_inputs(id_map, (), force=force)
-
-
-def _check_id_map(id_map: Path | None, *others: Path | None) -> None:
-    """Raise rather than write over another file of the command."""
-    if id_map is not None and id_map.resolve() in [p.resolve() for p in others if p is not None]:
-        raise InputError(f"--id-map {id_map}: is another file of this command")
 
 
 def _read(
@@ -161,6 +155,13 @@ def _read(
     return read
 
 
+def _tell_slips(read: "Lists") -> None:
+    from dnatrace.lists import possible_slips
+
+    for line in possible_slips(read):
+        _LOG.warning("warning: %s", line)
+
+
 def _write(
     beliefs: "NDArray[np.float32]", read: "Lists", out: Path | None, id_map: Path | None
 ) -> None:
@@ -179,6 +180,7 @@ def _sizes(beliefs: "NDArray[np.float32]", read: "Lists") -> dict[str, Any]:
     n_people, n_days, _ = beliefs.shape
     values = {"people": n_people, "days": n_days}
     values |= {"contacts": read.contacts.size, "tests": read.tests.size}
+    values |= {"tested_without_contacts": len(read.without_contacts())}
     if read.first_date is None:
         return values
     last = read.date_of(n_days - 1)

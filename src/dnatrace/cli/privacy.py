@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
 
-from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli._command import Answer, Command, Group, command, table
 from dnatrace.cli._configuration import RELEASE, configured
-from dnatrace.cli._flags import Command, Group
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -89,11 +88,24 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
 
     stored = store.read_ledger(run)
     spent = stored["spent"]
-    verdict = "every cost is proved" if spent["sound"] else "NOT all costs are proved and finite"
-    units = [_cost(unit, spent) for unit in ("release", "score", "contact", "pair")]
-    title = f"{spent['releases']} releases, {verdict}"
-    newest = [_texts(row) for row in stored["releases"][-5:]]
+    units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
+    title = f"{spent['releases']} releases, {_verdict(spent)}"
+    newest = [
+        {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in row.items()}
+        for row in stored["releases"][-5:]
+    ]
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])
+
+
+def _verdict(spent: dict[str, Any]) -> str:
+    """Return what the costs are worth; an older version did not store which noise was drawn."""
+    if not spent["sound"]:
+        return "NOT all costs are proved and finite"
+    noised = spent["nominal_epsilon"] != 0.0
+    if not noised or spent.get("protects", False):
+        return "every cost is proved"
+    drawn = ", ".join(spent.get("noise", ())) or "nobody stored which"
+    return f"SIMULATION: every cost is proved for ideal noise, this one protects nobody ({drawn})"
 
 
 def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:
@@ -106,7 +118,3 @@ def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:
         row["ε"] = "unbounded" if spent[key] is None else f"{spent[key]:.3g}"
         row[_GUESSES] = in_a_hundred(guessing_limit(spent[key], delta))
     return row
-
-
-def _texts(row: dict[str, Any]) -> dict[str, str]:
-    return {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in row.items()}

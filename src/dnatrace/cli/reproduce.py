@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from dnatrace.cli._command import Answer, command, table
 from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
+from dnatrace.errors import InputError
 
 if TYPE_CHECKING:
     from dnatrace.paper.verdicts import Claim
@@ -22,11 +23,14 @@ class Target(StrEnum):
     AUC = "auc"
     THEOREMS = "theorems"
     GAMMA = "gamma"
+    READINGS = "readings"
 
 
 @command(kernels=True)
 def reproduce(
-    target: Annotated[Target, Argument(help="Which result; gamma chooses the best γ.")],
+    target: Annotated[
+        Target, Argument(help="Which result; gamma: the best γ; readings: of the paper.")
+    ],
     method: Annotated[
         str | None, Option(help="Only this method, beside fn, public-only and random.")
     ] = None,
@@ -39,12 +43,16 @@ def reproduce(
         Path | None, Option(help="Directory of the runs; OUT/runs by default.")
     ] = None,
     data: Annotated[
-        Path | None, Option(help="auc: dataset; its test split is used. Absent: a small run.")
+        Path | None,
+        Option(help="auc: dataset, its test split is used; a small run if absent. readings: many."),
     ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> Answer:
     """Run a result of the paper again and judge its claims: reproduced, not reproduced, reversed.
+
+    `readings` searches the places where the paper leaves room for the reading that gives its
+    numbers; with --fresh that and ours are judged on twenty fresh seeds.
 
     Runs are kept in the store, so that an interrupted call resumes; with neither --out nor --store
     they are not kept. The published setting and each method at its best γ stand side by side. A run
@@ -68,6 +76,8 @@ def reproduce(
         how |= {"workers": workers, "cluster": cluster}
         if target is Target.GAMMA:
             return _choose_gammas(quick, out, how)
+        if target is Target.READINGS:
+            return _search_readings(quick, fresh, out, data, command_line, how)
         return _with_runs(target, quick, fresh, out, command_line, how)
 
 
@@ -151,6 +161,40 @@ def _choose_gammas(quick: bool, out: Path | None, how: dict[str, Any]) -> Answer
     )
 
 
+def _search_readings(
+    quick: bool,
+    fresh: bool,
+    out: Path | None,
+    data: Path | None,
+    command_line: str,
+    how: dict[str, Any],
+) -> Answer:
+    """Search for the reading that gives the paper's numbers; with fresh seeds judge it on them."""
+    from dnatrace.paper import search_files, setting
+    from dnatrace.sweeps.results import write_all
+
+    if how.pop("method") is not None:
+        raise InputError("readings compares dpfn-s and dna: --method has no meaning for it")
+    size = setting.QUICK if quick else setting.FULL
+    found = search_files.find(size, fresh=fresh, data=data, **how)
+    if out is not None:
+        write_all(search_files.findings_files(found, command_line), out)
+    best = found.search.reading.differences()
+    told = ", ".join(f"{place}: {option}" for place, option in best.items()) or "ours"
+    claims = [claim.as_json() for claim in found.claims]
+    return Answer(
+        values=found.as_json(),
+        shown=[
+            *found.notes,
+            table(search_files.trial_lines(found.search.trials)),
+            f"Best reading: {told}",
+            *([table(_rows(claims))] if claims else []),
+            *([f"Written to {out}"] if out is not None else []),
+        ],
+        failures=found.failures,
+    )
+
+
 def _verdicts(
     claims: "Sequence[Claim]",
     target: Target,
@@ -161,9 +205,13 @@ def _verdicts(
     values = [claim.as_json() for claim in claims]
     title = f"{'SMALL VERSION of the' if small else 'The'} paper's {target.value}"
     places = [f"Written to {out}"] if out is not None else []
-    return Answer(
-        values=values, shown=[title, table([_row(v) for v in values]), *places], failures=failures
-    )
+    return Answer(values=values, shown=[title, table(_rows(values)), *places], failures=failures)
+
+
+def _rows(claims: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return what the table shows of claims; columns of the best reading where some have one."""
+    both = any(values["best_reading"] for values in claims)
+    return [_row(values) | (_best_reading(values) if both else {}) for values in claims]
 
 
 def _row(values: dict[str, Any]) -> dict[str, str]:
@@ -176,6 +224,11 @@ def _row(values: dict[str, Any]) -> dict[str, str]:
         "interval": " … ".join(map(_number, interval)),
         "verdict": values["verdict"],
     }
+
+
+def _best_reading(values: dict[str, Any]) -> dict[str, str]:
+    found = values["best_reading"] or {}
+    return {"best reading": _number(found.get("ours")), "its verdict": found.get("verdict", "")}
 
 
 def _number(value: float | None) -> str:

@@ -1,5 +1,6 @@
 """`dnatrace train`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,8 @@ from dnatrace.cli._command import Answer, command, needs_extra, table
 from dnatrace.cli._configuration import Gamma
 from dnatrace.errors import InputError
 
-NETWORKS = ("dna", "dna-paper", "tally")
+NETWORKS = ("dna", "dna-paper", "tally", "headcount")
+DECODERS = ("tally", "headcount")
 
 
 @command(kernels=True)
@@ -19,7 +21,7 @@ def train(
     ] = None,
     out: Annotated[Path, Option(help="Directory for models and curves.")] = Path("models"),
     network: Annotated[
-        str, Option(help="dna, dna-paper for the published network, or tally for a decoder.")
+        str, Option(help="dna, dna-paper for the published network; tally, headcount for decoders.")
     ] = "dna",
     variant: Annotated[
         list[str] | None, Option(help="combined, alone or public; may be repeated. All by default.")
@@ -27,13 +29,13 @@ def train(
     gamma: Gamma = None,
     epochs: Annotated[int | None, Option(help="Passes over the samples; 40.")] = None,
     samples: Annotated[int | None, Option(help="Use so many of the samples.")] = None,
-    rounds: Annotated[int | None, Option(help="tally: rounds of runs and training.")] = None,
-    runs: Annotated[int | None, Option(help="tally: runs per round.")] = None,
-    people: Annotated[int | None, Option(help="tally: people of a run.")] = None,
-    days: Annotated[int | None, Option(help="tally: days of a run.")] = None,
-    steps: Annotated[int | None, Option(help="tally: steps of training.")] = None,
+    rounds: Annotated[int | None, Option(help="Decoders: rounds of runs and training.")] = None,
+    runs: Annotated[int | None, Option(help="Decoders: runs per round.")] = None,
+    people: Annotated[int | None, Option(help="Decoders: people of a run.")] = None,
+    days: Annotated[int | None, Option(help="Decoders: days of a run.")] = None,
+    steps: Annotated[int | None, Option(help="Decoders: steps of training.")] = None,
     tallies: Annotated[
-        int | None, Option(help="tally: how many of the newest tallies it reads, 0 to 14.")
+        int | None, Option(help="Decoders: how many of the newest tallies it reads, 0 to 14.")
     ] = None,
     seed: Annotated[int, Option(help="Same seed, same weights.")] = 1,
     force: Annotated[bool, Option("--force", help="Replace models that are there.")] = False,
@@ -43,7 +45,8 @@ def train(
     Networks of dna learn from a dataset; their curve of loss and validation AUC is written, too
     (.csv, .svg), and a run that was killed resumes from its last epoch when the command is given
     again. The decoder of tally makes its own runs, round by round, under what it has learned so
-    far. Needs the extra `train`.
+    far; headcount makes three on the same runs: its own two and the one of public-facts. Needs
+    the extra `train`.
 
     Example: dnatrace train data --network dna --epochs 40 --out models
     """
@@ -53,9 +56,10 @@ def train(
     )
     if network not in NETWORKS:
         raise InputError(f"network '{network}' does not exist; there are {', '.join(NETWORKS)}")
-    if network == "tally":
+    if network in DECODERS:
         _refuse(network, of_dna)
-        rows, learned = [_train_decoder(out, seed, of_tally, force)], "runs of its own"
+        rows = _train_decoders(out, network, seed, of_tally, force)
+        learned = "runs of its own"
     else:
         _refuse(network, of_tally)
         rows = _train_networks(out, network, seed, of_dna, force)
@@ -91,18 +95,29 @@ def _train_networks(
     return train_models(order, force=force, track=track)
 
 
-def _train_decoder(out: Path, seed: int, options: dict[str, Any], force: bool) -> dict[str, Any]:
+def _train_decoders(
+    out: Path, network: str, seed: int, options: dict[str, Any], force: bool
+) -> list[dict[str, Any]]:
     from dnatrace.networks.model_file import SUFFIX
     from dnatrace.runs.progress import track
 
+    if "tallies" in options and network != "tally":
+        raise InputError(f"--tallies has no meaning for the network '{network}'")
     with needs_extra("train", "training"):
-        from dnatrace.training.decoder import Settings
-        from dnatrace.training.decoder_rounds import Order, train_decoder
-    settings = {k: options.pop(k) for k in ("steps", "tallies") if k in options}
-    order = Order(out=out / f"tally{SUFFIX}", settings=Settings(seed=seed, **settings), **options)
+        from dnatrace.training.decoder_rounds import TALLY, Order, train_decoders
+        from dnatrace.training.person_rounds import PERSON
+    plan = TALLY if network == TALLY.network else PERSON
+    own = {name: options.pop(name) for name in ("steps", "tallies") if name in options}
+    order = Order(out=out, settings=replace(plan.settings, seed=seed, **own), plan=plan, **options)
+    _make_room(out, [out / f"{student.name}{SUFFIX}" for student in plan.students], force)
+    return train_decoders(order, track=track)
+
+
+def _make_room(out: Path, files: list[Path], force: bool) -> None:
+    """Make the folder; files that are there are replaced by force alone."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: not a directory")
-    if order.out.exists() and not force:
-        raise InputError(f"{order.out}: exists already; --force replaces it")
+    for file in files:
+        if file.exists() and not force:
+            raise InputError(f"{file}: exists already; --force replaces it")
     out.mkdir(parents=True, exist_ok=True)
-    return train_decoder(order, track=track)

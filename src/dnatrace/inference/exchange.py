@@ -5,14 +5,18 @@ contacts and the tests of the window and gives each phone what it received.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.inference import exposures as ex
 from dnatrace.inference import factorised_neighbours as fn
-from dnatrace.records import ContactWindow
+from dnatrace.records import NOT_TESTED, ContactWindow
 from dnatrace.seir import SeirParameters, TestErrors
+
+_DAYS_BEFORE = 14  # without tests, with which the chain of `OwnTests` begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,12 +24,20 @@ class Received:
     """What an exchange gives, arrays [days, people] aligned with the window.
 
     Attributes:
-        exposures: those behind everybody's last update, float32.
-        messages: P(I) of every sender after the last round, unclipped, float32; None if not asked.
+        exposures: those behind everybody's last update, float32. The last row is 0: what is
+            received today changes no belief of today, so a contact is in here a day later.
+        messages: P(I) of everybody after the last round, unclipped, float32; None if not asked.
     """
 
     exposures: NDArray[np.float32]
     messages: NDArray[np.float32] | None
+
+
+class ExchangeKind(StrEnum):
+    """What messages are made of."""
+
+    ROUNDS = "rounds"
+    OWN_TESTS = "own-tests"
 
 
 class Exchange(Protocol):
@@ -59,3 +71,50 @@ class NeighbourRounds:
         exposures = fn.message_rounds(window, outcomes, rounds=self.rounds, **model)
         messages = fn.infected(exposures, outcomes, **model) if with_messages else None
         return Received(exposures=exposures, messages=messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTests:
+    """Messages from the sender's own tests alone: no rounds, no echo, no enclave.
+
+    Guarantee: the column of a person in `messages` is a function of that person's column of
+    `outcomes` and of public parameters. Nobody else's tests and no contact enter it, so what a
+    phone sends depends on nothing that it heard.
+
+    The chain begins a window before the first day, so that somebody may have been infected before
+    it as well as in it: what a positive test says of the days before it does not change while the
+    window moves on.
+
+    Attributes:
+        parameters: of the statistical model.
+        test_errors: how often tests err.
+    """
+
+    parameters: SeirParameters
+    test_errors: TestErrors
+
+    def receive(
+        self, window: ContactWindow, outcomes: NDArray[np.int8], *, with_messages: bool
+    ) -> Received:
+        """Return P(I) given own tests, and what it adds up to for those who met its senders."""
+        messages = self.messages(outcomes)
+        exposures = ex.exposures_of(window, messages, p1=self.parameters.p1)
+        return Received(exposures=exposures, messages=messages if with_messages else None)
+
+    def messages(self, outcomes: NDArray[np.int8]) -> NDArray[np.float32]:
+        """Return P(I) on the days of own tests, int8 [days, people]."""
+        n_days, n_people = outcomes.shape
+        before = np.full((_DAYS_BEFORE, n_people), NOT_TESTED, dtype=np.int8)
+        longer = np.concatenate([before, outcomes])
+        found = fn.infected(
+            np.zeros(longer.shape, dtype=np.float32),
+            longer,
+            parameters=self.parameters,
+            test_errors=self.test_errors,
+        )
+        return np.ascontiguousarray(found[-n_days:])
+
+    @property
+    def just_found(self) -> float:
+        """P(I) of somebody on the day of their only test, a positive one: public."""
+        return float(self.messages(np.ones((1, 1), dtype=np.int8))[0, 0])

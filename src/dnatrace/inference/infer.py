@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace import tables
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference import infection_times as times
 from dnatrace.inference.belief_propagation import propagate_window
@@ -60,6 +60,10 @@ def infer(
             (belief propagation), the last two over days of infection.
         course: of the infection, for `one-round` and `bp`.
     """
+    require_whole(n_people=n_people, n_days=n_days, rounds=rounds, levels=levels)
+    require_kind("parameters", parameters, SeirParameters)
+    require_kind("test_errors", test_errors, TestErrors)
+    require_kind("course", course, CourseParameters)
     chosen = choose("inference", inference, Inference)
     fn_alone = {"parameters": parameters, "clip": clip, "levels": levels}
     _refuse(chosen, fn_alone if chosen is not Inference.FN else {"course": course})

@@ -89,6 +89,11 @@ class Encounter:
         """Days from the first of the window to the last release."""
         return self.window_days + self.releases - 1
 
+    @property
+    def age(self) -> int:
+        """Days from the last meeting with the victim to the first release."""
+        return self.window_days - 1 - self.met_on[-1]
+
 
 def audit_encounters(
     own_tests: OwnTests, *, releases: int = 1, by_contacts: bool = False, **settings: Any
@@ -96,11 +101,13 @@ def audit_encounters(
     """Return the encounters of an audit: the victim was met two days ago, or yesterday.
 
     The first is where own tests weigh messages most; the second is where a release that leaves out
-    messages from before a test still listens. `settings` are fields of `Encounter`.
+    messages from before a test still counts them. `settings` are fields of `Encounter`.
     With `by_contacts`, for sensitivities that depend on the number of contacts, there are three
     more: both again with 15 other contacts per day, where the part that shrinks with their number
     no longer hides what the rest can do, and the victim met on the day of the release alone, where
-    only that part listens. The 15 are with one person, which is as good and costs less.
+    only that part counts the message. The 15 are with one person, which is as good and costs less.
+    Of several releases an older contact may leave the window before the last; so there the victim
+    is met on the day of the first release, too, and is in as many releases as a contact can be.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     outcomes = own_tests.outcomes(n_days) + (NOT_TESTED,) * (releases - 1)
@@ -112,7 +119,9 @@ def audit_encounters(
     encounters: tuple[Encounter, ...] = (met(2), met(1))
     if by_contacts:
         crowd = {"others": 1, "meetings": _MET_OFTEN}
-        encounters += (met(2, **crowd), met(1, **crowd), met(0))
+        encounters += (met(2, **crowd), met(1, **crowd))
+    if by_contacts or releases > 1:
+        encounters += (met(0),)
     return encounters
 
 
@@ -161,6 +170,11 @@ class AdversaryGame:
             batches.append(scores)
             self.next_seed += 1
         return np.concatenate(batches)
+
+    def releases_reached(self) -> int:
+        """Return how many releases the messages of the victim can change, as is stated."""
+        self(0, 1)
+        return sum(_event_square(event, self.encounter) > 0.0 for event in self.events)
 
     def pooled_mu(self) -> float:
         """Return μ of everything the attackers of an encounter see; infinite when it is not proved.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.plugins import Plugin
 from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import FastNoise, Noise
@@ -47,7 +48,8 @@ class PublicFacts:
     Attributes:
         day: the day that ends, the last of the window.
         first_day: the oldest day of the window.
-        counts: how many contacts each person had, int32 [days, people].
+        counts: contacts with other people who have the app, int32 [days, people]; one message each,
+            so meeting somebody twice counts twice. 0 for people without the app.
         outcomes: own tests, int8 [days, people]: 1, 0 or -1 without a test.
         parameters: of the statistical model.
         test_errors: how often tests err.
@@ -66,7 +68,7 @@ class PublicFacts:
 
     @property
     def n_days(self) -> int:
-        """The number of days in the window."""
+        """The number of days held, at most `Setup.window_days`."""
         return len(self.counts)
 
     @property
@@ -82,9 +84,10 @@ class SecretFacts:
     Attributes:
         window: who met whom.
         exposures: those behind everybody's last update, float32 [days, people]; for
-            `Needs.EXPOSURES` and `Needs.MESSAGES`.
+            `Needs.EXPOSURES` and `Needs.MESSAGES`. The last row is 0: what is received today
+            changes no belief of today.
         messages: P(I) after the last round, unclipped, float32 [days, people]; for
-            `Needs.MESSAGES` only.
+            `Needs.MESSAGES`, or when the loop computes them for training.
         states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
     """
 
@@ -129,10 +132,13 @@ class Setup:
         target: what noise is calibrated for.
         window_days: the most days a contact stays in the window.
         noise: where noise comes from.
+        own_tests: whether messages are functions of their sender's own tests alone. Without that
+            nothing can be proved about a person.
     """
 
     target: Target
     window_days: int = 14
+    own_tests: bool = False
     noise: Noise = field(default_factory=lambda: FastNoise(seed=0))
 
     def require_messages(self, public: PublicFacts, secret: SecretFacts) -> NDArray[np.float32]:
@@ -160,7 +166,11 @@ class MethodSettings(Plugin):
     # Whether a message counts from the day of the contact on, or noise depends on the number of
     # contacts: an audit then plays more worlds.
     counts_contacts: ClassVar[bool] = False
+    # What its messages are made of, unless the configuration says otherwise.
+    exchange: ClassVar[ExchangeKind] = ExchangeKind.ROUNDS
     gives_tests: ClassVar[bool] = True
+    # Whether it remembers what the newest day said, and so misses days that are filled later.
+    reads_newest_day: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, setup: Setup) -> Method:

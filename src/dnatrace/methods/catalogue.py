@@ -7,9 +7,11 @@ from dnatrace.methods.dna import DnaSettings
 from dnatrace.methods.dpfn import DpfnSettings
 from dnatrace.methods.dpfn_s import DpfnSSettings
 from dnatrace.methods.fn import FnSettings
+from dnatrace.methods.headcount import HeadcountSettings
 from dnatrace.methods.one_round import OneRoundSettings
 from dnatrace.methods.oracle import OracleSettings
 from dnatrace.methods.per_message import PerMessageSettings
+from dnatrace.methods.public_facts import PublicFactsSettings
 from dnatrace.methods.public_only import PublicOnlySettings
 from dnatrace.methods.tally import TallySettings
 from dnatrace.methods.traditional import TraditionalSettings
@@ -32,6 +34,8 @@ METHODS: Catalogue[MethodSettings] = Catalogue(
         DpfnSSettings,
         DnaSettings,
         TallySettings,
+        PublicFactsSettings,
+        HeadcountSettings,
     ),
     own=("release",),
 )

@@ -32,7 +32,8 @@ from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.budget_filter import linear_statistic
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded
-from dnatrace.settings import setting
+from dnatrace.seir import SeirParameters
+from dnatrace.settings import PositiveShare, setting
 
 _PURPOSE = "noise/dna"
 _ROUNDING = 1e-9  # relative, as for exposures
@@ -51,6 +52,15 @@ class DnaSettings(BeliefSettings):
         "`paper-code`",
         source="docs/network.md",
     )
+    network_weight: PositiveShare | None = setting(
+        None,
+        "factor of the network in the score; `seir.transmission_per_contact` if absent",
+        source="DNA paper, Algorithm 1",
+    )
+
+    def weight(self, parameters: SeirParameters) -> float:
+        """Return the factor of the network; p1 unless another was asked for."""
+        return parameters.p1 if self.network_weight is None else self.network_weight
 
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
@@ -77,12 +87,13 @@ class DnaSettings(BeliefSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation:
-    """What the three releases share: p1·G on top of a statistic of the belief.
+    """What the three releases share: w·G on top of a statistic of the belief, w = p1 as a rule.
 
-    Guarantee: one message is in both parts, so their sensitivities add up: Δ = Δ_F + p1·γ'·L/C,
-    where C counts the messages of the window, L is the certified bound, and γ' is the smaller of
-    the method's and the network's γ (messages are clipped at both, and rounded to the network's
-    levels). C, own tests, counts and age group are public, and so is Δ.
+    Guarantee: one message is in both parts, so their sensitivities add up: Δ = Δ_F + w·γ'·L/C,
+    where w is the weight of the network, C counts the messages of the window, L is the certified
+    bound, and γ' is the smaller of the method's and the network's γ (messages are clipped at both,
+    and rounded to the network's levels). C, own tests, counts and age group are public, and so is
+    Δ.
     A message counts in G from its first day on, also on days when F does not know it yet, so it
     reaches as many releases as the window has days; every one of them has noise for the whole Δ.
     Contacts and pairs are calibrated by that number, without a filter: a filter needs the weight
@@ -127,26 +138,29 @@ class Augmentation:
     def augment(
         self, statistic: Bounded, view: PublicView, public: PublicFacts, secret: SecretFacts
     ) -> Bounded:
-        """Return statistic + p1·G with its sensitivity."""
+        """Return statistic + w·G with its sensitivity, w the weight of the network."""
         messages = self.setup.require_messages(public, secret)
         clipped = np.minimum(messages, np.float32(self.settings.gamma))
-        added = public.parameters.p1 * view.scores(secret.window, clipped)
+        added = self.settings.weight(public.parameters) * view.scores(secret.window, clipped)
         return Bounded(
             values=statistic.values + added,
             sensitivity=statistic.sensitivity + self.reach(public, view),
         )
 
     def reach(self, public: PublicFacts, view: PublicView) -> Floats:
-        """Return p1·γ'·L/C, the most one message moves p1·G; 0 without messages: [people]."""
+        """Return w·γ'·L/C, the most one message moves w·G; 0 without messages: [people]."""
         ceiling = np.array([[self.settings.gamma]], dtype=np.float32)
         top = float(self.model.grid[quantise(ceiling, self.model.grid)[0, 0]])
-        most = public.parameters.p1 * top * self.model.lipschitz * (1.0 + _ROUNDING)
+        weight = self.settings.weight(public.parameters)
+        most = weight * top * self.model.lipschitz * (1.0 + _ROUNDING)
         counts = view.n_messages
         return np.where(counts > 0, most / np.maximum(counts, 1), 0.0)
 
     def mechanism(self, name: str) -> GaussianMechanism:
         """Return the noise of one release."""
-        certified = f"p1·γ·{self.model.lipschitz:.7g}/C"
+        weight = self.settings.network_weight
+        factor = "p1" if weight is None else f"{weight:g}"
+        certified = f"{factor}·γ·{self.model.lipschitz:.7g}/C"
         return GaussianMechanism(
             name=f"{name} plus a network of certified sensitivity {certified}",
             multiplier=self.setup.target.multiplier(self.lifetime),
@@ -169,7 +183,7 @@ def _warn_of_another_score(model: str, with_exposed: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(PrivateMethod):
-    """Release F to first order around public exposures, plus p1·G.
+    """Release F to first order around public exposures, plus w·G.
 
     Guarantee: (ε, δ)-private for the unit of the target, whatever the own tests (`Augmentation`).
     The public part, F and G with every message at mu_ref, is not shrunk.
@@ -189,7 +203,7 @@ class Linear(PrivateMethod):
         secret: SecretFacts,
         memory: Any,
     ) -> Query:
-        """Return F to first order plus p1·G."""
+        """Return F to first order plus w·G."""
         (expansion, view), settings = prepared, self.augmented.settings
         mechanism = self._mechanism()
         exposures = clipped_exposures(settings, self.setup, public, secret)
@@ -211,7 +225,7 @@ class Linear(PrivateMethod):
         """Shrink what messages add to the public part."""
         (expansion, view), settings = prepared, self.augmented.settings
         known = expansion.form.scores
-        known = known + public.parameters.p1 * view.reference(settings.mu_ref)
+        known = known + settings.weight(public.parameters) * view.reference(settings.mu_ref)
         reach = self._exposure_reach(public)
         weights = np.where(public.counts > 0, np.abs(expansion.form.weights), 0.0)
         largest = reach * weights.max(axis=0)  # the sensitivity of the first part, public
@@ -232,7 +246,7 @@ class Linear(PrivateMethod):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart(PrivateMethod):
-    """Release F without messages from before the last own test, plus p1·G of all messages.
+    """Release F without messages from before the last own test, plus w·G of all messages.
 
     Guarantee: (ε, δ)-private for the unit of the target, whatever the own tests (`Augmentation`).
     """
@@ -241,7 +255,7 @@ class Restart(PrivateMethod):
     setup: Setup
 
     def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
-        """Return F without messages that own tests weigh, plus p1·G."""
+        """Return F without messages that own tests weigh, plus w·G."""
         a = self.augmented
         statistic, _ = restarted(a.settings, a.setup, public, secret)
         return Query(
@@ -256,7 +270,7 @@ class Restart(PrivateMethod):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsPublished(PrivateMethod):
-    """Release F + p1·G with noise for p1·γ·(1 + L/C), clipped to [0, γ]: Algorithm 1.
+    """Release F + w·G with noise for γ·(p1 + w·L/C), clipped to [0, γ]: Algorithm 1 with w = p1.
 
     Guarantee: none. Its Δ_F is the one that own tests break; its events say by how much.
     """
@@ -265,7 +279,7 @@ class AsPublished(PrivateMethod):
     setup: Setup
 
     def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
-        """Return F + p1·G with the published sensitivity."""
+        """Return F + w·G with the published sensitivity."""
         a = self.augmented
         view = a.look(public)
         mechanism = a.mechanism("score, with noise for a sensitivity of p1·γ that own tests break,")

@@ -6,15 +6,17 @@ noise per day protects every message of the day.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exposures import add_up_day, clipped_hazards
 from dnatrace.methods.base import Method, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.frozen import FrozenDays, frozen_lifetime
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
@@ -34,6 +36,7 @@ from dnatrace.privacy.accounting import Lifetime, Unit
 from dnatrace.privacy.gaussian import renyi_multiplier
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded
+from dnatrace.records import DayContacts
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import setting
 
@@ -68,7 +71,9 @@ class DpfnSettings(ClippedSettings, ReferenceSettings):
         """The age from which a contact day matters."""
         return sensitivity.first_age(self.score.counts_exposed)
 
-    def mechanism(self, setup: Setup, lifetime: Lifetime, multiplier: float) -> GaussianMechanism:
+    def mechanism(
+        self, setup: Setup, lifetime: Lifetime, multiplier: float, *, reads: int = 1
+    ) -> GaussianMechanism:
         """Return the noise on exposures."""
         return GaussianMechanism(
             name=f"exposure of each day, messages clipped to [0, {self.gamma:g}]",
@@ -76,6 +81,7 @@ class DpfnSettings(ClippedSettings, ReferenceSettings):
             lifetime=lifetime,
             noise=setup.noise,
             purpose=_PURPOSE,
+            reads=reads,
         )
 
     def bounded(
@@ -193,12 +199,12 @@ class CorrelatedDays:
 
     Attributes:
         days: which contact days have been noised.
-        exposures: of these days as they were when they first mattered, secret; float64 [people]
-            each, the last is the newest.
+        hazards: what everybody's message added to an exposure on these days, as it was when the day
+            first mattered, secret; float64 [people] each, the last is the newest.
     """
 
     days: FrozenDays = field(default_factory=FrozenDays)
-    exposures: tuple[Floats, ...] = ()
+    hazards: tuple[Floats, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +214,9 @@ class Correlated(PrivateMethod):
     C is banded: `series_root` and nothing beyond it. A contact moves y by s·(c_0, c_1, …) on the
     days after it, so over its life it costs ‖c‖ times one draw, for which the noise is calibrated.
     The score is the linear form of x̃ at the reference; no day is clipped, because a clip would
-    undo the cancelling.
+    undo the cancelling. What is kept are messages, not sums: a contact that was forgotten is in no
+    later sum. A score reads all sums with a message at once, so that one score alone can cost what
+    a contact costs over its life.
     """
 
     settings: DpfnSettings
@@ -227,21 +235,27 @@ class Correlated(PrivateMethod):
         root = self.root(public)
         rows = before.days.new_rows(public, s.first_age)
         n_new = rows.stop - rows.start
-        raw = clipped_exposures(s, self.setup, public, secret)
-        exposures = [*before.exposures, *(row.copy() for row in raw[rows])]
+        hazards = [*before.hazards, *self._hazards(public, secret, rows)]
+        exposures = _exposures_of(hazards, islice(secret.window, 0, rows.stop))
         # A release alone cannot be told from the life of a message here: both get the whole life.
         unit = Unit.PAIR if self.setup.target.unit is Unit.PAIR else Unit.CONTACT
         multiplier = sums_lifetime(root, s.first_age).factor(unit) / self.setup.target.mu
         lifetime = sums_lifetime(root, s.first_age, max(n_new, 1))
         return Query(
-            mechanism=s.mechanism(self.setup, lifetime, multiplier),
+            mechanism=s.mechanism(self.setup, lifetime, multiplier, reads=len(root)),
             statistic=self._sums(public, exposures, n_new) if n_new else None,
             memory=CorrelatedDays(
                 days=FrozenDays(first_day=public.first_day, n_days=rows.stop),
-                exposures=tuple(exposures[-len(root) :]),
+                hazards=tuple(hazards[-len(root) :]),
             ),
             keep=before.days.kept(public),
         )
+
+    def _hazards(self, public: PublicFacts, secret: SecretFacts, rows: slice) -> list[Floats]:
+        """Return what messages of some days add to exposures."""
+        said = self.setup.require_messages(public, secret)[rows]
+        gamma, p1 = self.settings.gamma, public.parameters.p1
+        return [clipped_hazards(row, p1=p1, gamma=gamma) for row in said]
 
     def _sums(self, public: PublicFacts, exposures: Sequence[Floats], n_new: int) -> Bounded:
         """Return y of the newest `n_new` days with its sensitivity."""
@@ -271,6 +285,19 @@ class Correlated(PrivateMethod):
         if n == 0:
             return form.scores
         return form.scores + (form.weights[:n] * (noisy - reference[:n])).sum(axis=0)
+
+
+def _exposures_of(hazards: Sequence[Floats], window: Iterable[DayContacts]) -> list[Floats]:
+    """Return the exposures of the days whose hazards are given, the last days of a window.
+
+    Cost: one look-up per contact.
+    """
+    exposures = []
+    for said, day in zip(reversed(hazards), reversed(list(window)), strict=False):
+        received = np.empty(said.size)
+        add_up_day(day, said, received)
+        exposures.append(received)
+    return exposures[::-1]
 
 
 @lru_cache(maxsize=16)

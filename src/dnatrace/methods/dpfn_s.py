@@ -219,7 +219,7 @@ def restarted(
     reach = sensitivity.message_reach(public.parameters.p1, settings.gamma) * top
     statistic = Bounded(
         values=score_of(settings, public, exposures),
-        sensitivity=np.where(received, reach * (1.0 + 1e-9), 0.0),
+        sensitivity=np.where(received, sensitivity.above_rounding(reach * (1.0 + 1e-9)), 0.0),
     )
     return statistic, Lifetime(shares=tuple(bound / top if top else bound), joint=True)
 
@@ -295,6 +295,7 @@ def unproven_event(
         attained=tuple(zip(ratios.tolist(), people.tolist(), strict=True)),
         attained_worst=float((attained / stated).max()),
         bound_worst=float((bound / stated).max()),
+        noise=mechanism.noise.name,
     )
 
 

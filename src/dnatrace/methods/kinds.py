@@ -129,8 +129,8 @@ class Memory:
 class PrivateMethod(ABC):
     """Noise on a statistic of known sensitivity, then anything at all.
 
-    A day: `prepare` from public facts, `query` with secrets, noise, `settle`, `decode`. Attributes
-    of subclasses are their settings and
+    A day: `prepare` from public facts, `query` with secrets, noise, `sent` and delivery over
+    contacts for queries that have them, `settle`, `decode`. Subclasses add their settings.
 
     Attributes:
         setup: target, window and noise.
@@ -157,12 +157,12 @@ class PrivateMethod(ABC):
         """Return what is to be noised; the only place where secrets are seen."""
 
     def sent(self, noisy: Floats, parameters: SeirParameters) -> Floats:
-        """Return what every sender of a noisy value sends, for queries with contacts."""
+        """Return what every sender of a noisy value sends, [rows, senders] of the same shape."""
         del parameters
         return noisy
 
     def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
-        """Return the rows of today's noisy values as they are kept."""
+        """Return the rows of today's noisy values as they are kept, [rows, people]."""
         del past, public
         return noisy
 
@@ -216,7 +216,7 @@ class PrivateMethod(ABC):
 
 
 def _delivered(sent: Floats, contacts: Sequence[DayContacts]) -> Floats:
-    """Return what every receiver gets of what senders send, one day per row."""
+    """Return what every receiver gets: [rows, senders] → [rows, receivers], one day per row."""
     received = np.empty(sent.shape)
     for row, values, day in zip(received, sent, contacts, strict=True):
         add_up_day(day, values, row)

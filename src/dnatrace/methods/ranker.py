@@ -30,6 +30,7 @@ from dnatrace.records import NOT_TESTED
 ContactRow = tuple[int, int, int, float]
 TestRow = tuple[int, int, int]  # (person, 1 or 0, day of the test)
 
+_LOG = logging.getLogger(__name__)
 _DATA_PARAMETERS = 4  # of a `rank` in the shape of epidemic_mitigation
 
 
@@ -57,6 +58,7 @@ class _Memory:
         first_day: the day of the first row.
         held_back: results that are told a day later.
         data: what the ranker may write into.
+        told: whether it was said that nobody was ranked on some day.
     """
 
     ranker: Any
@@ -64,6 +66,7 @@ class _Memory:
     first_day: int = 1
     held_back: list[TestRow] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +129,21 @@ class RankedByOthers(OpenMethod):
         else:
             ranked = state.ranker.rank(day, contacts, new)
         state.known, state.first_day = public.outcomes, public.first_day
-        return _scores(ranked, public, type(self.ranker).__name__), state
+        scores = _scores(ranked, public, type(self.ranker).__name__)
+        self._tell_if_empty(scores, day, state)
+        return scores, state
+
+    def _tell_if_empty(self, scores: NDArray[np.float64], day: int, state: _Memory) -> None:
+        """Say once per run that nobody was ranked: it may be meant, and costs all tests."""
+        if not state.told and np.isnan(scores).all():
+            name = type(self.ranker).__name__
+            _LOG.warning(
+                "warning: %s.rank ranked nobody on day %d (the first is 0): nobody is tested for "
+                "it; later days like this are not told",
+                name,
+                day,
+            )
+            state.told = True
 
 
 class OutsideSettings(MethodSettings):
@@ -198,9 +215,10 @@ def _scores(ranked: Any, public: PublicFacts, name: str) -> NDArray[np.float64]:
             f"{name}.rank must return pairs (person, score) or {n_people} scores, "
             f"not an array of shape {list(values.shape)}"
         )
-    people = values[:, 0].astype(np.int64)
-    if (people != values[:, 0]).any() or people.min() < 0 or people.max() >= n_people:
+    named = values[:, 0]
+    if not ((named >= 0) & (named < n_people) & (named == np.floor(named))).all():
         raise InputError(f"{name}.rank named a person outside 0 … {n_people - 1}")
+    people = named.astype(np.int64)
     if np.unique(people).size < people.size:
         raise InputError(f"{name}.rank named a person twice")
     _require_number(values[:, 1], people, public, name)

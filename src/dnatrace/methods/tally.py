@@ -47,6 +47,7 @@ class TallySettings(MethodSettings):
     """Noise on the number of alarming contacts, read by a decoder."""
 
     counts_contacts: ClassVar[bool] = True
+    reads_newest_day: ClassVar[bool] = True
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     name: Literal["tally"] = setting("tally", NAME)
     release: TallyRelease = setting(TallyRelease.GAUSSIAN, RELEASE)
@@ -72,13 +73,17 @@ class TallySettings(MethodSettings):
     @property
     def training(self) -> str:
         """Where the decoder comes from."""
-        decoder = load_decoder(self.decoder)
-        runs = decoder.provenance.get("runs", {})
-        return (
-            f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
-            f"{runs.get('count', 'unknown')} runs of simulated people: training has no privacy "
-            "cost. It reads noisy tallies and public facts alone, so it needs no bound of its own."
-        )
+        return trained_on(load_decoder(self.decoder), "noisy tallies and public facts alone")
+
+
+def trained_on(decoder: Decoder, reads: str) -> str:
+    """Return where a decoder comes from, for the statement."""
+    runs = decoder.provenance.get("runs", {})
+    return (
+        f"decoder '{decoder.name}', weights {decoder.digest}, trained on "
+        f"{runs.get('count', 'unknown')} runs of simulated people: training has no privacy "
+        f"cost. It reads {reads}, so it needs no bound of its own."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,7 +184,8 @@ class Tally(PrivateMethod):
             age_groups=public.age_groups,
             test_errors=public.test_errors,
         )
-        return self.decoder.scores(noisy[::-1], self.mechanism.multiplier, inputs)
+        noise = self.mechanism.multiplier * SENSITIVITY  # standard deviation of a tally's noise
+        return self.decoder.scores(noisy[::-1], noise, inputs)
 
 
 def tallies(window: ContactWindow, messages: NDArray[np.float32], alarm: Alarm) -> Floats:

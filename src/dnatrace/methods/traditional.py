@@ -58,7 +58,7 @@ class Traditional(PrivateMethod):
 
     @property
     def needs(self) -> Needs:
-        """Tests are part of the facts of every day."""
+        """Tests are part of the public facts of every day."""
         return Needs.NOTHING
 
     def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
@@ -90,7 +90,7 @@ class ExactCount(OpenMethod):
 
     @property
     def needs(self) -> Needs:
-        """Tests are part of the facts of every day."""
+        """Tests are part of the public facts of every day."""
         return Needs.NOTHING
 
     def scores(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Floats, Any]:

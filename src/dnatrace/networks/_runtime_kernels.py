@@ -1,4 +1,4 @@
-"""The compiled parts of inference from tables.
+"""The compiled parts of inference: networks from tables, and decoders.
 
 Every person is computed by one thread in a fixed order: the bits do not depend on the number of
 threads. What messages can change is float64, so that rounding stays far below the margin of the
@@ -18,13 +18,9 @@ LOGS = (0.25 * np.log1p(np.arange(1024))).astype(np.float32)  # of contact count
 
 @njit(cache=True, parallel=True)
 def nearest_levels(messages: Any, midpoints: Any, levels: Any) -> None:
-    """Fill levels with the number of the nearest grid point of every message.
+    """Fill levels uint8 [days, people] with the nearest grid point of messages of that shape.
 
-    Args:
-        messages: float32 [days, people].
-        midpoints: between neighbouring grid points, ascending, float32 [grid - 1].
-        levels: uint8 [days, people], the result; a message on a midpoint takes the upper one.
-
+    Midpoints lie between neighbouring grid points; a message on one takes the upper.
     Cost: one binary search per message, about 10 ns.
     """
     n_days, n_people = messages.shape
@@ -265,3 +261,59 @@ def finish_paper(
             for k in range(width):
                 total += last_weight[k] * x[k, i]
             scores[first + i] = total + last_bias
+
+
+@njit(cache=True)
+def _first_layer(
+    tallies: Any, outcomes: Any, log_contacts: Any, group: Any, common: Any, weight: Any, y: Any
+) -> None:
+    """Fill y with the first layer of one person; most inputs are 0 (few days have a test)."""
+    numbers, window = tallies.size, outcomes.size
+    for k in range(y.size):
+        y[k] = common[k]
+    for a in range(numbers):
+        add_scaled(tallies[a], weight[a], y)
+    for a in range(window):
+        if outcomes[a] >= 0:
+            row = numbers + a if outcomes[a] == 0 else numbers + window + a
+            add_scaled(np.float32(1.0), weight[row], y)
+    contacts = numbers + 2 * window
+    add_scaled(log_contacts, weight[contacts], y)
+    if group < weight.shape[0] - contacts - 1:
+        add_scaled(np.float32(1.0), weight[contacts + 1 + group], y)
+
+
+@njit(cache=True, parallel=True)
+def decode(
+    tallies: Any,
+    outcomes: Any,
+    log_contacts: Any,
+    age_groups: Any,
+    common: Any,
+    weight_0: Any,
+    weight_1: Any,
+    bias_1: Any,
+    weight_2: Any,
+    bias_2: Any,
+    scores: Any,
+) -> None:
+    """Fill scores [people]; the newest day is first in what they are made of.
+
+    Tallies are float32 [people, 14 × channels], outcomes int8 [people, 14];
+
+    common holds the bias of the first layer and the inputs that are the same for everybody.
+    Weights are [inputs, outputs]; an age group that weight_0 has no row for counts as unknown.
+    Cost: O(people × (inputs that are not 0 + width) × width), people in parallel.
+    """
+    n_people = scores.size
+    for b in prange((n_people + BLOCK - 1) // BLOCK):
+        first = np.empty(weight_1.shape[0], dtype=np.float32)
+        second = np.empty(weight_1.shape[1], dtype=np.float32)
+        last = np.empty(1, dtype=np.float32)
+        for i in range(b * BLOCK, min((b + 1) * BLOCK, n_people)):
+            _first_layer(
+                tallies[i], outcomes[i], log_contacts[i], age_groups[i], common, weight_0, first
+            )
+            relu_layer(first, weight_1, bias_1, second)
+            relu_layer(second, weight_2, bias_2, last)
+            scores[i] = last[0]

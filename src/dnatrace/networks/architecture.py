@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from dnatrace.errors import InputError, require_at_least
 
 WINDOW = 14  # days
+MOST_LAYERS = 100  # of one network; ours have eight
 AGE_GROUPS = 9  # decades of age
 # Public inputs: positive and negative test by age, contacts by age, age group, all contacts.
 N_PUBLIC_INPUTS = 3 * WINDOW + AGE_GROUPS + 1
@@ -86,6 +87,8 @@ class Architecture:
             raise InputError(f"public_scale must be positive, not {self.public_scale}")
         for name in ("width", "depth", "pooled", "context"):
             require_at_least(name, getattr(self, name), 2)
+        if self.depth > MOST_LAYERS:
+            raise InputError(f"depth must be at most {MOST_LAYERS}, not {self.depth}")
         if self.kind is Kind.TIGHT and (self.width % 2 or self.pooled % 2):
             raise InputError("width and pooled must be even: MaxMin takes pairs")
 

@@ -74,7 +74,7 @@ class Certificate:
             )
             layers = [theirs | {"norm": ours["norm"]} for theirs, ours in pairs]
             stated = stored | {"layers": layers, "lipschitz_bound": self.lipschitz_bound}
-        except (TypeError, KeyError, ValueError):
+        except (TypeError, KeyError, ValueError, OverflowError):
             return False
         return close and bool(stated == mine)
 

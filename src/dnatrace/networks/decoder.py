@@ -5,7 +5,8 @@ it, so a decoder is post-processing: it may be any function of the last 14 noisy
 noise they have, and of what the person knows (own tests, average number of contacts, age group,
 error rates of tests). This one is a network with two hidden layers. Inputs, in order:
 
-    14  noisy tallies, newest first, over sqrt(noise² + 4²)
+    14  noisy tallies, newest first, over sqrt(noise² + 4²); of head counts 14 × channels, the
+        channels of a day side by side, over noise² + 1
     14  negative own test on the day, newest first
     14  positive own test
      1  log(1 + average contacts per day)
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.networks import _decoder_kernels as kernels
+from dnatrace.networks import _runtime_kernels as kernels
 from dnatrace.networks import model_file
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
 from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person
@@ -32,12 +33,13 @@ from dnatrace.records import NOT_TESTED
 from dnatrace.seir import TestErrors
 
 DEFAULT_DECODER = "tally"
-_SHIPPED = "dnatrace.decoders"
 N_COMMON = 3
-N_INPUTS = 3 * WINDOW + 1 + AGE_GROUPS + N_COMMON
+_KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
+N_INPUTS = WINDOW + _KNOWN
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
-_SPREAD = 4.0  # of tallies between people, about
+_SPREAD, _HEADS_SPREAD = 4.0, 1.0  # of tallies and of head counts between people, about
 _STEPS = 2.0**20  # of an alarm
+MOST_CHANNELS = 16
 LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
 _LEAST_ERROR = 1e-3
 
@@ -70,6 +72,35 @@ class Alarm:
         return np.rint(np.clip(scaled, 0.0, 1.0) * _STEPS) / _STEPS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heads:
+    """Which head counts a decoder reads; `inference.heads.Closeness` says what the numbers mean.
+
+    Attributes:
+        release: the variant: `daily` or `news`.
+        fading: of contacts, by their age.
+        bounds: of the channels, by closeness.
+    """
+
+    release: str
+    fading: float
+    bounds: tuple[float, ...]
+
+    @classmethod
+    def read(cls, about: Any) -> "Heads":
+        """Return what a file says, or raise."""
+        if not isinstance(about, dict) or set(about) != {"release", "fading", "bounds"}:
+            raise InputError("heads need release, fading and bounds")
+        bounds = about["bounds"]
+        if not isinstance(bounds, list) or not 1 <= len(bounds) <= MOST_CHANNELS:
+            raise InputError(f"heads have from 1 to {MOST_CHANNELS} bounds")
+        return cls(
+            release=str(about["release"]),
+            fading=float(about["fading"]),
+            bounds=tuple(float(bound) for bound in bounds),
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DecoderInputs:
     """What a decoder reads beside noisy tallies: what a person knows without any message.
@@ -98,6 +129,15 @@ def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
     return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
 
 
+def scaled_heads(numbers: NDArray[Any], noise: Any) -> Floats:
+    """Return noisy head counts on the scale of the network: float32, of the shape that was given.
+
+    Divided by a variance, not by its root: that is how much evidence a number is (the log of a
+    likelihood ratio), so that numbers that are mostly noise vanish by themselves.
+    """
+    return (numbers / (noise * noise + _HEADS_SPREAD * _HEADS_SPREAD)).astype(np.float32)
+
+
 def common_inputs(noise: Any, error_rates: Any) -> Floats:
     """Return the inputs that are the same for everybody: float32 [..., 3].
 
@@ -108,9 +148,9 @@ def common_inputs(noise: Any, error_rates: Any) -> Floats:
     return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
 
 
-def shapes(width: int) -> dict[str, tuple[int, ...]]:
+def shapes(width: int, channels: int = 1) -> dict[str, tuple[int, ...]]:
     """Return the shape of every weight by name: [inputs, outputs] and [outputs]."""
-    sizes = (N_INPUTS, width, width, 1)
+    sizes = (channels * WINDOW + _KNOWN, width, width, 1)
     found: dict[str, tuple[int, ...]] = {}
     for i in range(3):
         found[f"{i}.weight"] = (sizes[i], sizes[i + 1])
@@ -127,25 +167,43 @@ class Decoder:
         alarm: of the tallies it was trained for.
         weights: float32 by name, as `shapes` says.
         provenance: where it comes from.
-        digest: of the weights and the alarm.
+        heads: of the head counts it was trained for; None when it reads tallies.
+        digest: of the weights, the alarm and the heads.
     """
 
     name: str
     alarm: Alarm
     weights: Weights
     provenance: dict[str, Any]
+    heads: Heads | None = None
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         width = self.weights["0.bias"].size if "0.bias" in self.weights else 0
-        check_weights(shapes(width), self.weights)
-        object.__setattr__(self, "digest", _digest(self.alarm, self.weights))
+        object.__setattr__(self, "weights", model_file.FrozenArrays(self.weights))
+        check_weights(shapes(width, self.channels), self.weights)
+        object.__setattr__(self, "digest", _digest(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes: made and checked anew there, as frozen weights do not travel."""
+        return _made, (self.name, self.alarm, dict(self.weights), self.provenance, self.heads)
+
+    @property
+    def channels(self) -> int:
+        """How many numbers of one release it reads."""
+        return len(self.heads.bounds) if self.heads else 1
+
+    @property
+    def reads_releases(self) -> bool:
+        """Whether anything but public facts has any weight."""
+        return bool(self.weights["0.weight"][: self.channels * WINDOW].any())
 
     @property
     def reads(self) -> int:
-        """How many of the newest tallies have any weight, at least 1."""
-        used = np.flatnonzero(self.weights["0.weight"][:WINDOW].any(axis=1))
-        return int(used[-1]) + 1 if used.size else 1
+        """How many of the newest releases have any weight, at least 1."""
+        of_releases = self.weights["0.weight"][: self.channels * WINDOW]
+        used = np.flatnonzero(of_releases.any(axis=1))
+        return int(used[-1]) // self.channels + 1 if used.size else 1
 
     def scores(
         self, tallies: NDArray[np.float64], noise: float, inputs: DecoderInputs
@@ -155,13 +213,15 @@ class Decoder:
         Cost: about 2,000 multiplications per person (few days have a test, so most inputs are 0).
 
         Args:
-            tallies: noisy, float64 [releases, people], newest first; at most 14.
+            tallies: noisy, float64 [releases × channels, people], the newest release first, at
+                most 14 of them. Where there are fewer the network reads 0 for the rest.
             noise: standard deviation of a tally's noise.
             inputs: of everybody.
         """
-        releases, n_people = tallies.shape
-        scaled = np.zeros((n_people, WINDOW), dtype=np.float32)
-        scaled[:, :releases] = scaled_tallies(tallies, noise).T
+        numbers, n_people = tallies.shape
+        scale = scaled_heads if self.heads else scaled_tallies
+        scaled = np.zeros((n_people, self.channels * WINDOW), dtype=np.float32)
+        scaled[:, :numbers] = scale(tallies, noise).T
         w = self.weights
         errors = inputs.test_errors
         rates = (errors.false_positive_rate, errors.false_negative_rate)
@@ -179,13 +239,25 @@ class Decoder:
         return scores
 
 
-def _digest(alarm: Alarm, weights: Weights) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps(asdict(alarm), sort_keys=True).encode())
+def _made(
+    name: str, alarm: Alarm, weights: Weights, provenance: dict[str, Any], heads: Heads | None
+) -> Decoder:
+    return Decoder(name=name, alarm=alarm, weights=weights, provenance=provenance, heads=heads)
+
+
+def _digest(decoder: Decoder) -> str:
+    digest, weights = hashlib.blake2b(digest_size=16), decoder.weights
+    digest.update(json.dumps(_about(decoder), sort_keys=True).encode())
     for name in sorted(weights):
         digest.update(f"{name}|{weights[name].shape}|".encode())
         digest.update(np.ascontiguousarray(weights[name]).tobytes())
     return digest.hexdigest()
+
+
+def _about(decoder: Decoder) -> dict[str, Any]:
+    """Return what a decoder was trained for, as it stands in its file."""
+    heads = {"heads": asdict(decoder.heads)} if decoder.heads else {}
+    return asdict(decoder.alarm) | heads
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -194,21 +266,11 @@ def _digest(alarm: Alarm, weights: Weights) -> str:
 def write_decoder(path: Path, decoder: Decoder) -> None:
     """Write a decoder with its certificate, whole or not at all."""
     metadata = {
-        "decoder": asdict(decoder.alarm),
+        "decoder": _about(decoder),
         "certificate": {"sensitivity": SENSITIVITY, "digest": decoder.digest},
         "provenance": decoder.provenance,
     }
     model_file.write(path, metadata, dict(decoder.weights))
-
-
-def decoder_names() -> list[str]:
-    """Return the names of the decoders that ship with the package."""
-    return model_file.shipped_names(_SHIPPED)
-
-
-def decoder_path(decoder: str | Path) -> Path:
-    """Return the file of a shipped decoder, or of a path."""
-    return model_file.shipped_or_given(decoder, _SHIPPED, "decoder")
 
 
 def is_decoder(path: Path) -> bool:
@@ -216,30 +278,34 @@ def is_decoder(path: Path) -> bool:
     return "decoder" in model_file.unpack(path)[0]
 
 
+def _checked(name: str, path: Path) -> Decoder:
+    metadata, arrays = model_file.unpack(path)
+    about = metadata.get("decoder")
+    if not isinstance(about, dict) or set(about) - {"heads"} != {"low", "high"}:
+        raise InputError(f"{path}: not a decoder")
+    provenance = metadata.get("provenance")
+    if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
+        raise InputError(f"{path}: not a decoder: a provenance that is no table")
+    try:
+        alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
+        heads = Heads.read(about["heads"]) if "heads" in about else None
+        decoder = Decoder(
+            name=name, alarm=alarm, weights=arrays, provenance=provenance, heads=heads
+        )
+    except (InputError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{path}: not a decoder: {error}") from None
+    if metadata.get("certificate") != {"sensitivity": SENSITIVITY, "digest": decoder.digest}:
+        raise InputError(f"{path}: the certificate does not match the weights; refused")
+    return decoder
+
+
+_DECODERS = model_file.Shipped("dnatrace.decoders", "decoder", _checked)
+decoder_names, decoder_path = _DECODERS.names, _DECODERS.path
+
+
 def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
     """Return a decoder that ships with the package, or one from a file.
 
     Guarantee: the digest is computed anew; a file that says otherwise is refused.
     """
-    return _load(str(decoder), decoder_path(decoder))
-
-
-@model_file.once_per_file
-def _load(name: str, path: Path) -> Decoder:
-    metadata, arrays = model_file.unpack(path)
-    about = metadata.get("decoder")
-    if not isinstance(about, dict) or set(about) != {"low", "high"}:
-        raise InputError(f"{path}: not a decoder")
-    provenance = metadata.get("provenance")
-    if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
-        raise InputError(f"{path}: not a decoder: a provenance that is no table")
-    for array in arrays.values():
-        array.flags.writeable = False  # what is cached stays what was checked
-    try:
-        alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
-        decoder = Decoder(name=name, alarm=alarm, weights=arrays, provenance=provenance)
-    except (InputError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a decoder: {error}") from None
-    if metadata.get("certificate") != {"sensitivity": SENSITIVITY, "digest": decoder.digest}:
-        raise InputError(f"{path}: the certificate does not match the weights; refused")
-    return decoder
+    return _DECODERS.load(decoder)

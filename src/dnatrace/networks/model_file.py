@@ -7,11 +7,11 @@ the arrays one after the other. Everything beside the arrays is JSON text under 
 import hashlib
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,39 +23,80 @@ SUFFIX = ".safetensors"
 _FORMAT = 1
 _MOST_BYTES = 64 * 2**20  # ours have a few hundred thousand
 
+# What reading a file raises whose header says anything at all, also nested without end.
+_BROKEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+    struct.error,
+)
+
 Loaded = TypeVar("Loaded")
 
 
-def shipped_names(package: str) -> list[str]:
-    """Return the names of the files that ship in a package, without their suffix."""
-    files = resources.files(package).iterdir()
-    return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
+class Shipped(Generic[Loaded]):
+    """Files of one kind that ship in a package, and others of their kind anywhere."""
 
+    def __init__(self, package: str, noun: str, read: Callable[[str, Path], Loaded]) -> None:
+        self._package, self._noun = package, noun
+        self._read = lru_cache(maxsize=8)(lambda name, path, *_changed: read(name, path))
 
-def shipped_or_given(name: str | Path, package: str, noun: str) -> Path:
-    """Return the file of that name that ships in a package, or the path that was given."""
-    shipped = Path(str(resources.files(package))) / f"{name}{SUFFIX}"
-    if isinstance(name, str) and Path(name).name == name and shipped.is_file():
-        return shipped
-    path = Path(name)
-    if not path.exists():
-        names = ", ".join(shipped_names(package)) or "none"
-        raise InputError(f"{noun} '{name}': no such file, and none that ships ({names})")
-    return path
+    def names(self) -> list[str]:
+        """Return the names of the files that ship, without their suffix."""
+        files = resources.files(self._package).iterdir()
+        return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
 
+    def path(self, name: str | Path) -> Path:
+        """Return the file of that name that ships, or the path that was given."""
+        shipped = Path(str(resources.files(self._package))) / f"{name}{SUFFIX}"
+        if isinstance(name, str) and Path(name).name == name and shipped.is_file():
+            return shipped
+        path = Path(name)
+        if not path.exists():
+            names = ", ".join(self.names()) or "none"
+            raise InputError(f"{self._noun} '{name}': no such file, and none that ships ({names})")
+        return path
 
-def once_per_file(read: Callable[[str, Path], Loaded]) -> Callable[[str, Path], Loaded]:
-    """Return a reader of (name, path) that reads a file again only when it has changed."""
-
-    @lru_cache(maxsize=8)
-    def keyed(name: str, path: Path, _changed: int, _size: int) -> Loaded:
-        return read(name, path)
-
-    def load(name: str, path: Path) -> Loaded:
+    def load(self, name: str | Path) -> Loaded:
+        """Return what a file holds; it is read again only when it has changed."""
+        path = self.path(name)
         stat = path.stat()
-        return keyed(name, path, stat.st_mtime_ns, stat.st_size)
+        return self._read(str(name), path, stat.st_mtime_ns, stat.st_size)
 
-    return load
+
+class FrozenArrays(Mapping[str, NDArray[Any]]):
+    """Read-only copies of arrays by name, so that what was checked stays what is used."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = {name: read_only(array) for name, array in arrays.items()}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __or__(self, others: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        return self._arrays | dict(others)
+
+    def __reduce__(self) -> tuple[type["FrozenArrays"], tuple[dict[str, NDArray[Any]]]]:
+        return FrozenArrays, (self._arrays,)  # what was read-only is so in another process, too
+
+
+def read_only(array: Any) -> Any:
+    """Return a copy that cannot be written to; a single number is one as it is."""
+    if not isinstance(array, np.ndarray):
+        return array
+    fixed = np.array(array)
+    fixed.flags.writeable = False
+    return fixed
 
 
 def write(path: Path, metadata: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> None:
@@ -89,6 +130,8 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
     """Return what `pack` was given; the certificate is empty when the seal is broken."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a model file")
+    if path.exists() and not path.is_file():  # to read from a pipe could take for ever
+        raise InputError(f"{path}: is not a regular file, expected a model file")
     try:
         raw = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
     except OSError as error:
@@ -97,7 +140,7 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
         (length,) = struct.unpack("<Q", raw[:8])
         header, body = json.loads(raw[8 : 8 + length].decode()), raw[8 + length :]
         about = header.pop("__metadata__")
-        metadata = json.loads(about["dnatrace"])
+        metadata, stated = json.loads(about["dnatrace"]), about["seal"]
         arrays, end = {}, 0
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"][0]):
             start, stop = entry["data_offsets"]
@@ -109,8 +152,8 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
         if end != len(body) or metadata["format"] != _FORMAT:
             raise ValueError("length or format")
         seal = hashlib.blake2b(about["dnatrace"].encode() + body, digest_size=16).hexdigest()
-    except (ValueError, KeyError, TypeError, AttributeError, struct.error, OverflowError) as error:
+    except _BROKEN as error:
         raise InputError(f"{path}: not a whole model file of this version") from error
     # The seal finds accidents and careless edits, also of provenance; norms are computed anew.
-    metadata["certificate"] = metadata.get("certificate") if about["seal"] == seal else {}
+    metadata["certificate"] = metadata.get("certificate") if stated == seal else {}
     return metadata, arrays

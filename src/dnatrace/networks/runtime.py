@@ -3,7 +3,7 @@
 There is no dropout and no other randomness: the same window always gives the same G.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from dnatrace.networks.table import Floats, Layers, fold
 from dnatrace.records import NOT_TESTED
 
 DEFAULT_MODEL = "dna"
-_SHIPPED = "dnatrace.models"
 _TRAINED = "trained/"
 
 
@@ -46,21 +45,24 @@ class Model:
 
     name: str
     architecture: Architecture
-    weights: dict[str, NDArray[np.float32]]
+    weights: Mapping[str, NDArray[np.float32]]
     grid: NDArray[np.float32]
     provenance: dict[str, Any] = field(default_factory=dict)
-    trained: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    trained: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     stored: dict[str, Any] | None = None
     certificate: Certificate = field(init=False)
     table: Floats = field(init=False, repr=False)
     _layers: Layers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("weights", "trained"):  # what was certified stays what is used
+            object.__setattr__(self, name, model_file.FrozenArrays(getattr(self, name)))
+        object.__setattr__(self, "grid", model_file.read_only(self.grid))
         parts = (self.architecture, self.weights, self.grid)
         object.__setattr__(self, "certificate", certify(*parts))
         table, layers = fold(*parts)
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "_layers", layers)
+        object.__setattr__(self, "table", model_file.read_only(table))
+        object.__setattr__(self, "_layers", tuple(map(model_file.read_only, layers)))
 
     @property
     def gamma(self) -> float:
@@ -85,7 +87,7 @@ class Model:
     def before_projection(self) -> "Model":
         """Return the network as it was when training ended, with its own certificate."""
         name = f"{self.name} before projection"
-        return replace(self, name=name, weights=self.weights | self.trained)
+        return replace(self, name=name, weights={**self.weights, **self.trained})
 
     @property
     def digest_matches(self) -> bool:
@@ -254,14 +256,15 @@ def _check_trained(architecture: Architecture, trained: Any, weights: Any) -> No
         raise InputError("weights before projection of a wrong shape")
 
 
-def model_names() -> list[str]:
-    """Return the names of the models that ship with the package."""
-    return model_file.shipped_names(_SHIPPED)
+def _checked(name: str, path: Path) -> Model:
+    model = read_model(path, name)
+    if not model.matches:
+        raise InputError(f"{path}: the certificate does not match the weights; refused")
+    return model
 
 
-def model_path(model: str | Path) -> Path:
-    """Return the file of a shipped model, or of a path."""
-    return model_file.shipped_or_given(model, _SHIPPED, "model")
+_MODELS = model_file.Shipped("dnatrace.models", "model", _checked)
+model_names, model_path = _MODELS.names, _MODELS.path
 
 
 def load_model(model: str | Path = DEFAULT_MODEL) -> Model:
@@ -269,12 +272,4 @@ def load_model(model: str | Path = DEFAULT_MODEL) -> Model:
 
     Guarantee: digest, norms and bound are computed anew; a file that says otherwise is refused.
     """
-    return _load(str(model), model_path(model))
-
-
-@model_file.once_per_file
-def _load(name: str, path: Path) -> Model:
-    model = read_model(path, name)
-    if not model.matches:
-        raise InputError(f"{path}: the certificate does not match the weights; refused")
-    return model
+    return _MODELS.load(model)

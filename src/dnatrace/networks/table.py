@@ -4,6 +4,7 @@ Messages take one of a few levels and one of 14 ages. The first linear map after
 into the table, so that a person's window costs one row per message.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def table_inputs(grid: NDArray[np.float32]) -> tuple[Floats, NDArray[np.int64]]:
 
 def fold(
     architecture: Architecture,
-    weights: dict[str, NDArray[np.float32]],
+    weights: Mapping[str, NDArray[np.float32]],
     grid: NDArray[np.float32],
 ) -> tuple[Floats, Layers]:
     """Return the table and the layers after it, as the kernels take them."""

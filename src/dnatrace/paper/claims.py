@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dnatrace import reference_data
+from dnatrace.paper.reading import best_reading
 from dnatrace.paper.setting import (
     PUBLISHED_METHODS,
     Point,
@@ -26,6 +28,11 @@ ORDERS = (  # of the figure: the lower, the higher, at this ε
     ("dpfn-s", "per-message", 10.0),
     ("dna", "dpfn", 10.0),
 )
+
+
+def metric_of(setting: Setting) -> str:
+    """Return which peak a setting compares."""
+    return best_reading().metric if setting is Setting.READING else PEAK
 
 
 def published_rows(target: str) -> Iterator[tuple[str, Scenario, float, float | None]]:
@@ -54,19 +61,38 @@ def judge(target: str, study: Study[Point], size: Size) -> list[Claim]:
     that failed is not tested, with the error as its note; one about methods that were not asked for
     is left out.
     """
-    claims = _numbers(target, study, size)
-    for setting in Setting:
-        if target == "table":
-            for s in scenarios_of(target, size):
-                claims += _order(target, study, setting, ("dna", s), ("dpfn-s", s))
-            continue
-        for lower, higher, epsilon in ORDERS:
-            s = Scenario(epsilon=epsilon)
-            claims += _order(target, study, setting, (lower, s), (higher, s))
-        least, most = (Scenario(epsilon=e) for e in (max(size.epsilons), min(size.epsilons)))
-        for method in _asked_for(study):
-            if method in PUBLISHED_METHODS:
-                claims += _order(target, study, setting, (method, least), (method, most))
+    claims = _both(
+        _numbers(target, study, size, Setting.PUBLISHED),
+        _numbers(target, study, size, Setting.READING),
+    )
+    ordered = {setting: _orders(target, study, size, setting) for setting in Setting}
+    return [
+        *claims,
+        *_both(ordered[Setting.PUBLISHED], ordered[Setting.READING]),
+        *ordered[Setting.BEST],
+    ]
+
+
+def _both(ours: list[Claim], best: list[Claim]) -> list[Claim]:
+    """Return claims under our reading with what becomes of them under the best reading."""
+    found = {claim.claim: claim for claim in best}
+    return [replace(claim, best_reading=found.get(claim.claim)) for claim in ours]
+
+
+def _orders(target: str, study: Study[Point], size: Size, setting: Setting) -> list[Claim]:
+    """Return the claims about orders under a setting."""
+    claims = list[Claim]()
+    if target == "table":
+        for s in scenarios_of(target, size):
+            claims += _order(target, study, setting, ("dna", s), ("dpfn-s", s))
+        return claims
+    for lower, higher, epsilon in ORDERS:
+        s = Scenario(epsilon=epsilon)
+        claims += _order(target, study, setting, (lower, s), (higher, s))
+    least, most = (Scenario(epsilon=e) for e in (max(size.epsilons), min(size.epsilons)))
+    for method in _asked_for(study):
+        if method in PUBLISHED_METHODS:
+            claims += _order(target, study, setting, (method, least), (method, most))
     return claims
 
 
@@ -75,15 +101,17 @@ def _asked_for(study: Study[Point]) -> list[str]:
     return list(dict.fromkeys(point.method for point in (*study.summaries, *study.failures)))
 
 
-def _numbers(target: str, study: Study[Point], size: Size) -> list[Claim]:
+def _numbers(target: str, study: Study[Point], size: Size, setting: Setting) -> list[Claim]:
+    """Return the claims about numbers under a setting."""
+    metric = metric_of(setting)
     claims = []
     for method, scenario, value, half_width in published_rows(target):
-        where = f"at {_words(target, scenario)}"
+        where = f"at {words_of(target, scenario)}"
         text = f"{method} {where} has a peak of {value:g} ‰"
-        point = Point(setting=Setting.PUBLISHED, method=method, scenario=scenario)
+        point = Point(setting=setting, method=method, scenario=scenario)
         if point in study.summaries and not size.is_small:
             note = "read off the plot, ± 15 %" if half_width is None else f"± {half_width:g}"
-            peak = study.spread(point, PEAK, scale=PER_MILLE)
+            peak = study.spread(point, metric, scale=PER_MILLE)
             claims.append(
                 judge_number(
                     text,
@@ -110,12 +138,14 @@ def _order(
 ) -> list[Claim]:
     """Return the claim that one point has a lower peak, when both were to be run."""
     pair = [Point(setting=setting, method=m, scenario=s) for m, s in (lower, higher)]
-    how = "published setting" if setting is Setting.PUBLISHED else "sound release, best γ"
+    how = "sound release, best γ" if setting is Setting.BEST else "published setting"
     if lower[0] == higher[0]:
         epsilons = f"ε = {lower[1].epsilon:g} than at {higher[1].epsilon:g}"
         text = f"{lower[0]} has a lower peak at {epsilons} ({how})"
     else:
-        where = _words(target, lower[1]) if target == "figure" else f"at {_words(target, lower[1])}"
+        where = (
+            words_of(target, lower[1]) if target == "figure" else f"at {words_of(target, lower[1])}"
+        )
         text = f"{lower[0]} has a lower peak than {higher[0]} ({where}; {how})"
     values = [published_value(target, m, s)[0] for m, s in (lower, higher)]
     published = values[0] - values[1]
@@ -125,12 +155,12 @@ def _order(
     if missing:
         note = "; ".join(_why(point, study) for point in missing)
         return [Claim(claim=text, published=published, rule=Rule.ORDER, note=note)]
-    difference = study.difference(pair[0], pair[1], PEAK, scale=PER_MILLE)
+    difference = study.difference(pair[0], pair[1], metric_of(setting), scale=PER_MILLE)
     note = "difference of the means over common seeds, ‰"
     return [judge_order(text, difference.mean, difference.interval, published=published, note=note)]
 
 
-def _words(target: str, s: Scenario) -> str:
+def words_of(target: str, s: Scenario) -> str:
     """Return what varies in a scenario of the figure or the table."""
     if target == "figure":
         return f"ε = {s.epsilon:g}"

@@ -7,10 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dnatrace.paper.claims import PEAK, published_rows
+from dnatrace.paper.claims import metric_of, published_rows
 from dnatrace.paper.reproduce import Reproduction
 from dnatrace.paper.setting import BOUNDS, Point, Setting, scenarios_of
 from dnatrace.runs import figures
+from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import PER_MILLE
 
 _COLOURS = {
@@ -22,15 +23,19 @@ _COLOURS = {
     **dict.fromkeys(BOUNDS, "black"),
 }
 _OTHER = "#CC79A7"  # the sixth of Okabe and Ito
-_TITLES = ("as published, γ = 0.7", "sound releases at their best γ")  # in the order of `Setting`
+_TITLES = {
+    Setting.PUBLISHED: "as published, γ = 0.7",
+    Setting.READING: "best reading of the paper",
+    Setting.BEST: "sound releases at their best γ",
+}
 _LINES = {"fn": ":", "public-only": "--", "random": "-."}
 
 
 def draw(done: Reproduction) -> Figure:
     """Draw the peak against ε or in every scenario: one panel per setting, means and intervals."""
-    figure = Figure(figsize=(11, 5), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, setting, title in zip(panels, Setting, _TITLES, strict=True):
+    figure = Figure(figsize=(15, 5), layout="constrained")
+    panels = figure.subplots(1, len(_TITLES), sharey=True)
+    for axes, (setting, title) in zip(panels, _TITLES.items(), strict=True):
         axes.set_yscale("log")
         points: dict[str, list[Point]] = {}
         for point in done.study.summaries:
@@ -38,7 +43,7 @@ def draw(done: Reproduction) -> Figure:
                 points.setdefault(point.method, []).append(point)
         if done.target == "figure":
             _draw_against_epsilon(axes, done, points)
-            if setting is Setting.PUBLISHED and not done.size.is_small:
+            if setting is not Setting.BEST and not done.size.is_small:
                 _draw_published(axes)
         else:
             _draw_by_scenario(axes, done, points)
@@ -59,7 +64,7 @@ def _draw_against_epsilon(axes: Axes, done: Reproduction, points: dict[str, list
         _draw_method(axes, done, mine, places, marker=".")
     for method in (method for method in points if method in BOUNDS):
         for point in points[method]:
-            mean = done.study.spread(point, PEAK, scale=PER_MILLE).mean
+            mean = _peak(done, point).mean
             line: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": _LINES[method]}
             axes.axhline(mean, label=method, **line)
     axes.set_xscale("log")
@@ -67,6 +72,10 @@ def _draw_against_epsilon(axes: Axes, done: Reproduction, points: dict[str, list
     axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("ε per release")
+
+
+def _peak(done: Reproduction, point: Point) -> Spread:
+    return done.study.spread(point, metric_of(point.setting), scale=PER_MILLE)
 
 
 def _draw_published(axes: Axes) -> None:
@@ -91,7 +100,7 @@ def _draw_method(
     axes: Axes, done: Reproduction, points: Sequence[Point], places: Sequence[float], **style: Any
 ) -> None:
     """Draw means with their intervals; on a log axis the lower end must stay above 0."""
-    peaks = [done.study.spread(point, PEAK, scale=PER_MILLE) for point in points]
+    peaks = [_peak(done, point) for point in points]
     means, above = (np.array([getattr(p, x) for p in peaks]) for x in ("mean", "half_width"))
     axes.errorbar(
         places,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dnatrace.methods.base import release_of
-from dnatrace.paper.claims import PEAK, published_rows, published_value
+from dnatrace.paper.claims import metric_of, published_rows, published_value
 from dnatrace.paper.drawing import draw
 from dnatrace.paper.reproduce import GammaChoices, Reproduction
 from dnatrace.paper.setting import BOUNDS, Point, Setting, gamma_origin
@@ -24,18 +24,19 @@ from dnatrace.sweeps.results import (
 from dnatrace.sweeps.spread import CONFIDENCE
 from dnatrace.sweeps.study import PER_MILLE
 
+BEST_READING = ("best reading", "its interval", "its verdict")  # columns beside our own
 SCENARIO = ("adherence", "false_positive_rate", "false_negative_rate")
 
 
 def row_values(done: Reproduction, point: Point) -> dict[str, Any]:
     """Return a point by column; per mille, with what was published beside it."""
     s, m = point.scenario, done.configs[point].method
-    peak = done.study.spread(point, PEAK, scale=PER_MILLE)
+    peak = done.study.spread(point, metric_of(point.setting), scale=PER_MILLE)
     low, high = peak.interval
     published, half_width = (
-        published_value(done.target, point.method, s)
-        if point.setting is Setting.PUBLISHED
-        else (math.nan, None)
+        (math.nan, None)
+        if point.setting is Setting.BEST
+        else published_value(done.target, point.method, s)
     )
     return {
         "setting": point.setting.value,
@@ -96,24 +97,47 @@ def verdict_files(
     """Return the verdicts as JSON and a page of Markdown, with command and provenance."""
     listed = [claim.as_json() for claim in claims]
     verdicts = {"command": command, "notes": list(notes), "provenance": origin(), "claims": listed}
-    counts = [f"{sum(c.verdict is v for c in claims)} {v.value}" for v in Verdict]
     page = [
         *page_head(title, command, notes),
-        f"Verdicts: {', '.join(counts)}.",
+        f"Verdicts: {_counted([claim.verdict for claim in claims])}.",
         "",
-        *markdown_table(
-            ["claim", "published", "ours", "90 % interval", "verdict", "note"],
-            [_claim_cells(values) for values in listed],
-        ),
+        *_under_best_reading(claims),
+        *_claim_table(listed),
     ]
     if rows:
         page += ["", *_side_by_side(rows), *_all_rows(rows)]
     return {f"{stem}.json": as_json(verdicts), f"{stem}.md": as_text(page)}
 
 
+def _counted(verdicts: Sequence[Verdict]) -> str:
+    return ", ".join(
+        f"{sum(v is verdict for v in verdicts)} {verdict.value}" for verdict in Verdict
+    )
+
+
+def _under_best_reading(claims: Sequence[Claim]) -> list[str]:
+    """Return the verdicts on the claims that have two, under the best reading."""
+    both = [claim for claim in claims if claim.best_reading is not None]
+    if not both:
+        return []
+    best = [claim.best_reading.verdict for claim in both if claim.best_reading]
+    ours = _counted([claim.verdict for claim in both])
+    return [
+        f"Of them {len(both)} have a verdict under our reading ({ours}) and one under the best "
+        f"reading ({_counted(best)}); [readings](readings.md) says which that is.",
+        "",
+    ]
+
+
 def claims_csv(claims: Sequence[Claim]) -> bytes:
     """Return claims as CSV, one per line."""
-    return as_csv([claim.as_json() for claim in claims])
+    return as_csv([_flat(claim.as_json()) for claim in claims])
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a claim with the columns of the best reading beside its own."""
+    other = values.pop("best_reading") or dict.fromkeys(("ours", "interval", "verdict"), "")
+    return values | {f"best_reading_{key}": value for key, value in other.items()}
 
 
 def gamma_files(choices: GammaChoices) -> dict[str, bytes]:
@@ -123,11 +147,26 @@ def gamma_files(choices: GammaChoices) -> dict[str, bytes]:
     return {"best_gamma.csv": as_csv(rows), "best_gamma.json": as_json(means)}
 
 
-def _claim_cells(values: dict[str, Any]) -> list[str]:
-    numbers = ["" if v is None else f"{v:.4g}" for v in (values["published"], values["ours"])]
-    ends = values["interval"]
+def _claim_table(listed: Sequence[dict[str, Any]]) -> list[str]:
+    """Return claims as a table, with columns of the best reading where some have one."""
+    both = any(values["best_reading"] for values in listed)
+    heads = ["claim", "published", "ours", "90 % interval", "verdict"]
+    heads += [*BEST_READING, "note"] if both else ["note"]
+    return markdown_table(heads, [_claim_cells(values, both) for values in listed])
+
+
+def _claim_cells(values: dict[str, Any], both: bool) -> list[str]:
+    published = "" if values["published"] is None else f"{values['published']:.4g}"
+    other = values["best_reading"]
+    best = [] if not both else _found(other) if other else ["", "", ""]
+    return [values["claim"], published, *_found(values), *best, values["note"]]
+
+
+def _found(values: dict[str, Any]) -> list[str]:
+    """Return what we find, its interval, and the verdict."""
+    ours, ends = values["ours"], values["interval"]
     interval = "" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"
-    return [values["claim"], *numbers, interval, values["verdict"], values["note"]]
+    return ["" if ours is None else f"{ours:.4g}", interval, values["verdict"]]
 
 
 def _side_by_side(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -12,6 +12,7 @@ from dnatrace.methods.adversary import OwnTests
 from dnatrace.networks.architecture import Kind
 from dnatrace.networks.certificate import MARGIN
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model
+from dnatrace.paper.reading import Reading, best_reading
 from dnatrace.paper.setting import published_model
 from dnatrace.paper.verdicts import (
     Claim,
@@ -37,6 +38,7 @@ NEGLIGIBLE = 0.005  # half a point of AUC
 AUC_TOLERANCE = 0.01  # a point of AUC: the published areas have no interval
 AUDIT_ERROR = 0.01  # probability that an audit's bound is too high
 FULL_DRAWS, QUICK_DRAWS = 1_000_000, 50_000
+AREAS_OF = {"everybody": "auc", "not isolated": "auc_not_isolated"}  # keys of an AUC table
 
 
 def theorem_claims(*, quick: bool = False, track: Track | None = None) -> list[Claim]:
@@ -66,7 +68,7 @@ def sensitivity_claims(config: RunConfig) -> list[Claim]:
         outcomes,
         counts,
         parameters=parameters,
-        test_errors=config.tests.errors,
+        test_errors=config.tests.believed,
         gamma=gamma,
         with_exposed=False,
     )
@@ -225,10 +227,18 @@ def auc_tables(data: TestData) -> list[auc_table.AucTable]:
 def auc_claims(table: auc_table.AucTable) -> list[Claim]:
     """Return the published areas and their order, beside those of an AUC table.
 
-    On a small run no area is compared with a published one.
+    Under our reading they are of everybody, under the best one of whom that says. On a small run no
+    area is compared with a published one.
     """
+    ours, best = (_claims_of(table, group) for group in (Reading().group, best_reading().group))
+    claims = [replace(a, best_reading=b) for a, b in zip(ours, best, strict=True)]
+    return [*claims, _projection(table)]
+
+
+def _claims_of(table: auc_table.AucTable, group: str) -> list[Claim]:
+    """Return the claims about areas of a group of people."""
     values = table.as_json()
-    areas, published = values["auc"], values["published"]
+    areas, published = values[AREAS_OF[group]], values["published"]
     network = f"network '{short_name(table.model)}'"
     names = {"fn": "FN", "network": f"{network} alone", "combined": f"FN + {network}"}
     claims = []
@@ -249,10 +259,8 @@ def auc_claims(table: auc_table.AucTable) -> list[Claim]:
         claims.append(claim)
     for better, worse in (("network", "fn"), ("combined", "fn"), ("combined", "network")):
         if areas[better] is not None and areas[worse] is not None:
-            claims.append(_auc_order(values, names, better, worse))
-    if table.data.is_small:
-        claims = [_on_a_small_run(claim) for claim in claims]
-    return [*claims, _projection(table)]
+            claims.append(_auc_order(values, areas, names, better, worse))
+    return [_on_a_small_run(claim) for claim in claims] if table.data.is_small else claims
 
 
 def _on_a_small_run(claim: Claim) -> Claim:
@@ -261,9 +269,11 @@ def _on_a_small_run(claim: Claim) -> Claim:
     return replace(claim, verdict=verdict, note=f"{SMALL}; {claim.note}")
 
 
-def _auc_order(values: dict[str, Any], names: dict[str, str], better: str, worse: str) -> Claim:
+def _auc_order(
+    values: dict[str, Any], areas: dict[str, Any], names: dict[str, str], better: str, worse: str
+) -> Claim:
     """Return the claim that one area is larger; against FN on the same people, which is sharper."""
-    areas, published = values["auc"], values["published"]
+    published = values["published"]
     high, low = areas["intervals"][better], areas["intervals"][worse]
     gain, interval = areas[better] - areas[worse], (high[0] - low[1], high[1] - low[0])
     note = "interval from the ends of two intervals, which is wide"

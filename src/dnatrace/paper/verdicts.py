@@ -11,7 +11,7 @@ Three rules, stated with every claim:
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -49,6 +49,8 @@ class Claim:
         verdict: by `rule`.
         rule: how it is judged.
         note: what a reader must know besides.
+        best_reading: the same claim under the reading of the paper that gives its numbers best;
+            None where a reading makes no difference.
     """
 
     claim: str
@@ -58,10 +60,15 @@ class Claim:
     verdict: Verdict = Verdict.NOT_TESTED
     rule: Rule
     note: str = ""
+    best_reading: "Claim | None" = None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values; what is not finite is null."""
-        values = asdict(self) | {"verdict": self.verdict.value, "rule": self.rule.value}
+        other = self.best_reading
+        values = asdict(replace(self, best_reading=None))
+        values |= {"verdict": self.verdict.value, "rule": self.rule.value}
+        shown = None if other is None else other.as_json()
+        values["best_reading"] = shown and {k: shown[k] for k in ("ours", "interval", "verdict")}
         for name in ("published", "ours"):
             if values[name] is not None and not math.isfinite(values[name]):
                 values[name] = None

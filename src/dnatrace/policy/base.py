@@ -1,17 +1,28 @@
 """What every policy is given and must return."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.plugins import Plugin
 from dnatrace.policy.isolation import IsolationRules
+from dnatrace.privacy.accounting import SelectionEvent
 from dnatrace.privacy.release import Released
+from dnatrace.records import DayContacts
 
 Ids = NDArray[np.int64]
+
+
+class Severity(IntEnum):
+    """How ill a person feels on the day their symptoms begin."""
+
+    NONE = 0
+    MILD = 1
+    SEVERE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,11 +34,58 @@ class Situation:
         eligible: who can be tested: alive, with the app, not in isolation, not waiting for a test
             or a result; bool [people].
         most_tests: how many people can be tested on the day.
+        reachable: who can be tested if the policy comes to them: alive, not waiting for a test or
+            a result, at home or not, with the app or without; bool [people].
+        onsets: whose symptoms began today, a `Severity`, uint8 [people].
     """
 
     day: int
     eligible: NDArray[np.bool_]
     most_tests: int
+    reachable: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    onsets: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evening:
+    """What a policy that follows up learns at the end of a day.
+
+    Attributes:
+        day: from 1.
+        released: the scores of the day.
+        positives: who learned of a positive result today, ids.
+        negatives: who learned of a negative one, ids.
+        onsets: whose symptoms began today, a `Severity`, uint8 [people].
+        households: int32 [people].
+        has_app: bool [people].
+        alive: bool [people].
+        contacts: everybody's contacts of the day; None unless the settings of the policy say that
+            it `reads_contacts`.
+    """
+
+    day: int
+    released: Released
+    positives: Ids
+    negatives: Ids
+    onsets: NDArray[np.uint8]
+    households: NDArray[np.int32]
+    has_app: NDArray[np.bool_]
+    alive: NDArray[np.bool_]
+    contacts: DayContacts | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measures:
+    """What a policy did on a day besides tests and the isolation of positives.
+
+    Attributes:
+        quarantined: who stayed at home for another reason than a positive result of their own,
+            bool [people].
+        notices: how many people were asked to be tested or to stay at home.
+    """
+
+    quarantined: NDArray[np.bool_]
+    notices: int
 
 
 class Policy(Protocol):
@@ -49,10 +107,45 @@ class Policy(Protocol):
         """Return the state after these people learned of a positive result on that day."""
 
 
+@runtime_checkable
+class Publishes(Protocol):
+    """A policy that publishes something made of scores, which costs privacy."""
+
+    def selection(self, state: Any) -> SelectionEvent | None:
+        """Return what was spent by the last choice."""
+
+
+@runtime_checkable
+class FollowsUp(Protocol):
+    """A policy that looks at more than scores and positive results; both are called last."""
+
+    def follow_up(self, evening: Evening, state: Any) -> Any:
+        """Return the state after the day; `respond` was called before."""
+
+    def measures(self, state: Any) -> Measures:
+        """Return what was done on the day that ends."""
+
+
 class PolicySettings(Plugin):
     """The settings of a policy; rules of isolation and seeds are common to all of them."""
 
     noun: ClassVar[str] = "policy"
+    # Whether people who stay at home can be tested there.
+    tests_at_home: ClassVar[bool] = False
+
+    @property
+    def reads_contacts(self) -> bool:
+        """Whether it learns who met whom without noise, which no ε covers."""
+        return False
+
+    @property
+    def acts_alone(self) -> bool:
+        """Whether it does anything without scores."""
+        return False
+
+    def without_scores(self) -> Self:
+        """Return the settings for a method whose scores mean nothing."""
+        return self
 
     @abstractmethod
     def build(self, isolation: IsolationRules, seed: int) -> Policy:

@@ -1,6 +1,8 @@
 """The laboratory: capacity, delays and errors of tests."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,14 +10,47 @@ from numpy.typing import NDArray
 from dnatrace.policy.base import Ids
 from dnatrace.records import TestLog
 from dnatrace.rng import Stream
-from dnatrace.seir import State, TestErrors
+from dnatrace.seir import ErrorRates, State, TestErrors
 from dnatrace.settings import Days, Share, setting
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 
 
-class TestRules(TestErrors):
-    """How tests are given; a person is truly positive in E or I."""
+class Detects(StrEnum):
+    """In which states a swab finds something."""
 
+    EXPOSED_OR_INFECTED = "exposed-or-infected"
+    INFECTED = "infected"
+
+    def finds(self, states: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Return who of people in these S, E, I, R is truly positive: bool, one for each."""
+        infected = states == State.I
+        return infected if self is Detects.INFECTED else infected | (states == State.E)
+
+
+class SwabErrors(ErrorRates):
+    """What tests do: in whom they find something, and how often they err.
+
+    The phones' model need not know it: what it believes is `seir.TestErrors`.
+    """
+
+    detects: Detects = setting(
+        Detects.EXPOSED_OR_INFECTED,
+        "states in which a test is truly positive: `exposed-or-infected` or `infected`",
+        source="authors' programs; the paper's model of a test says `infected`",
+    )
+
+
+class TestRules(SwabErrors):
+    """How tests are given, what they do, and what phones believe of them."""
+
+    __test__: ClassVar[bool] = False  # the name does not make it a test case
+
+    believed_false_positive_rate: Share | None = setting(
+        None, "what phones take for P(positive) of a person not in I; the true rate if absent"
+    )
+    believed_false_negative_rate: Share | None = setting(
+        None, "what phones take for P(negative) of a person in I; the true rate if absent"
+    )
     capacity: Share = setting(
         0.08, "share of the population tested per day", source="DNA paper, 8 % of people per day"
     )
@@ -23,12 +58,13 @@ class TestRules(TestErrors):
     result_delay: Days = setting(0, "days from the test to its result")
 
     @property
-    def errors(self) -> TestErrors:
-        """How often a test errs, alone."""
-        return TestErrors(
-            false_positive_rate=self.false_positive_rate,
-            false_negative_rate=self.false_negative_rate,
-        )
+    def believed(self) -> TestErrors:
+        """What the phones' model believes about tests."""
+        rates = {}
+        for name in ErrorRates.model_fields:
+            believed = getattr(self, f"believed_{name}")
+            rates[name] = getattr(self, name) if believed is None else believed
+        return TestErrors(**rates)
 
     def most_tests(self, n_people: int) -> int:
         """Return how many people can be tested per day: the share, rounded down."""
@@ -42,6 +78,11 @@ class Sample:
     day: int
     people: Ids
     results: NDArray[np.bool_]
+
+    @property
+    def positives(self) -> Ids:
+        """Who has a positive result."""
+        return self.people[self.results]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,26 +134,26 @@ class Laboratory:
         return sample, Queue(orders=orders, samples=(*queue.samples, sample), waiting=waiting)
 
     def _results(self, people: Ids, states: NDArray[np.uint8], day: int) -> NDArray[np.bool_]:
-        seir = SEIR_OF_COURSE[states[people]]
-        positive = (seir == State.E) | (seir == State.I)
+        truly_positive = self.rules.detects.finds(SEIR_OF_COURSE[states[people]])
         stream = Stream(self.seed, "tests/results")
-        return draw_results(people, positive, day=day, errors=self.rules, stream=stream)
+        return draw_results(people, truly_positive, day=day, errors=self.rules, stream=stream)
 
-    def tell(self, queue: Queue, log: TestLog, day: int) -> tuple[Ids, Queue]:
-        """Enter the results that are due into the log and return who is positive."""
+    def tell(self, queue: Queue, log: TestLog, day: int) -> tuple[Sample, Queue]:
+        """Enter the results that are due into the log and return them."""
         if day - queue.samples[0].day < self.rules.result_delay:
-            return np.empty(0, dtype=np.int64), queue
+            nobody = np.empty(0, dtype=np.int64)
+            return Sample(day=day, people=nobody, results=nobody.astype(np.bool_)), queue
         sample, *rest = queue.samples
         waiting = queue.waiting.copy()
         waiting[sample.people] = False
         log.record(sample.day, sample.people, sample.results)
         told = Queue(orders=queue.orders, samples=tuple(rest), waiting=waiting)
-        return sample.people[sample.results], told
+        return sample, told
 
 
 def draw_results(
-    people: Ids, positive: NDArray[np.bool_], *, day: int, errors: TestErrors, stream: Stream
+    people: Ids, truly_positive: NDArray[np.bool_], *, day: int, errors: ErrorRates, stream: Stream
 ) -> NDArray[np.bool_]:
     """Return the results of tests of people who are truly positive or not: bool [people tested]."""
-    rate = np.where(positive, 1.0 - errors.false_negative_rate, errors.false_positive_rate)
+    rate = np.where(truly_positive, 1.0 - errors.false_negative_rate, errors.false_positive_rate)
     return stream.uniform(people, day) < rate

@@ -123,13 +123,15 @@ def spend(
     squares: Any,
     mu: Any,
     budget: Any,
+    least: Any,
     totals: Any,
     largest: Any,
 ) -> None:
     """Fill totals = Σ w_t·moved_t and largest = max w_t [people], within each day's budget.
 
     A day with r = √(budget² - squares)/mu left weighs at most r·largest; what it spends is added to
-    squares [days, people]. See `budget_filter.linear_statistic`.
+    squares [days, people]. Where the largest is below `least` all weights are 0. See
+    `budget_filter.linear_statistic`.
     """
     n_days, n_people = weights.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
@@ -148,6 +150,7 @@ def spend(
                 top[i] = size if size > top[i] else top[i]
         price = np.empty(BLOCK)
         for i in range(BLOCK):
+            top[i] = top[i] if top[i] >= least else 0.0
             price[i] = mu / top[i] if top[i] > 0.0 else 0.0
         for t in range(n_days):
             for i in range(width):

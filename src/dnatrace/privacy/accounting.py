@@ -5,97 +5,51 @@ events compose exactly, μ² = Σ μᵢ² (Dong, Roth and Su 2022), also when la
 chosen by looking at earlier ones as long as a bound on the sum is fixed beforehand (a privacy
 filter: Smith and Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy").
 
-Costs are stated for three units. A *release* is one day's noise on what one person's score is made
-of: what that day adds to everything made before. A score that reads earlier releases again may tell
-as much as all of them; `Ledger.score_epsilon` says how much one score alone can. A *contact* is one
-contact on one day, over all releases its message reaches, whatever values the message takes. A
-*pair* is the same two people meeting once per day on `PAIR_DAYS` consecutive days.
+Costs are stated for four units. A *person* is one test result of one person, against one receiver
+who keeps every score for ever, given everybody else's tests and who met whom: what people ask
+about. It is bounded only where that is proved, which takes messages that nobody else's tests enter
+and a statistic in which a person counts once. The other units are about messages. A *release* is
+one day's noise on what one person's score is made of: what that day adds to everything made before.
+A score that reads earlier releases again may tell as much as all of them; `Ledger.score_epsilon`
+says how much one score alone can. A *contact* is one person met on one day, over all releases their
+message reaches, whatever values the message takes. A *pair* is the same two people meeting once per
+day on `PAIR_DAYS` consecutive days.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from dnatrace.errors import InputError
-from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget, require_budget
+from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.privacy.lifetimes import (
+    NO_PERSON,
+    PAIR_DAYS,
+    Lifetime,
+    Target,
+    Unit,
+    long_pair,
+    pair_squares,
+)
 
-PAIR_DAYS = 14  # consecutive days on which a pair meets
+__all__ = [
+    "NO_PERSON",
+    "PAIR_DAYS",
+    "SIMULATION_ONLY",
+    "Event",
+    "GaussianEvent",
+    "Ledger",
+    "Lifetime",
+    "PublicEvent",
+    "SelectionEvent",
+    "Target",
+    "Unit",
+    "UnprotectedEvent",
+    "UnprovenEvent",
+]
 
-
-class Unit(StrEnum):
-    """What an ε is stated or calibrated for."""
-
-    RELEASE = "release"
-    CONTACT = "contact"
-    PAIR = "pair"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lifetime:
-    """How much of a release's μ one contact can spend, by the age of the contact.
-
-    Attributes:
-        shares: by age in days (release day minus contact day).
-        joint: whether one draw of noise covers all contact days of a release; then the days of a
-            pair add up before they are squared, otherwise each day has noise of its own.
-    """
-
-    shares: tuple[float, ...]
-    joint: bool
-
-    @property
-    def contact_factor(self) -> float:
-        """μ of a contact over its life, as a multiple of the μ of one release."""
-        return math.sqrt(sum(share * share for share in self.shares))
-
-    @property
-    def pair_factor(self) -> float:
-        """μ of a pair over all releases, as a multiple of the μ of one release."""
-        return math.sqrt(
-            sum(_pair_squares(self, dict.fromkeys(range(PAIR_DAYS + len(self.shares)), 1.0), 0))
-        )
-
-    def factor(self, unit: Unit) -> float:
-        """Return μ of a unit as a multiple of the μ of one release, at least 1."""
-        if unit is Unit.RELEASE:
-            return 1.0
-        return max(1.0, self.contact_factor if unit is Unit.CONTACT else self.pair_factor)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What the noise is calibrated for.
-
-    Attributes:
-        epsilon: the ε to be met.
-        delta: the δ to be met.
-        unit: for what.
-    """
-
-    epsilon: float
-    delta: float = 1e-3
-    unit: Unit = Unit.RELEASE
-
-    def __post_init__(self) -> None:
-        require_budget(self.epsilon, self.delta)
-        if self.unit not in tuple(Unit):
-            raise InputError(f"unknown unit {self.unit!r}: {', '.join(Unit)}")
-        object.__setattr__(self, "unit", Unit(self.unit))
-
-    @property
-    def mu(self) -> float:
-        """The largest μ that meets the target."""
-        return mu_of_budget(self.epsilon, self.delta)
-
-    def multiplier(self, lifetime: Lifetime) -> float:
-        """Return the noise of one release, in multiples of its sensitivity.
-
-        Guarantee: under the releases that `lifetime` describes, the unit is (ε, δ)-private.
-        """
-        return lifetime.factor(self.unit) / self.mu
+SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +83,7 @@ class GaussianEvent(Event):
             scores does not wear it down.
         reads: from how many releases with the same message, this one among them, the score of the
             day is computed.
+        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
     """
 
     mechanism: str
@@ -138,6 +93,7 @@ class GaussianEvent(Event):
     spent: float | None = None
     same_for_all: bool = False
     reads: int = 1
+    noise: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +111,7 @@ class UnprovenEvent(Event):
         attained: people by attained ratio, as (ratio rounded up to two digits, people).
         attained_worst: the largest attained ratio of the day.
         bound_worst: the largest bound of the day.
+        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
     """
 
     mechanism: str
@@ -163,6 +120,22 @@ class UnprovenEvent(Event):
     attained: tuple[tuple[float, int], ...]
     attained_worst: float
     bound_worst: float
+    noise: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionEvent(Event):
+    """Something made of everybody's scores was published, with noise, to choose whom to test.
+
+    Its unit is the score of one person on the day, not a message: it stands beside the releases.
+
+    Attributes:
+        mu: parameter of Gaussian privacy with respect to one person's score.
+        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
+    """
+
+    mu: float
+    noise: str = ""
 
 
 @dataclass(slots=True)
@@ -170,12 +143,16 @@ class Ledger:
     """What a run has spent, event by event."""
 
     _events: list[Event] = field(default_factory=list)
+    _selections: list[SelectionEvent] = field(default_factory=list)
 
     def record(self, event: Event) -> None:
         """Add the event of one day's release."""
         if not isinstance(event, Event):
             raise InputError(f"a ledger records events, not {type(event).__name__}")
-        self._events.append(event)
+        if isinstance(event, SelectionEvent):
+            self._selections.append(event)
+        else:
+            self._events.append(event)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -183,9 +160,41 @@ class Ledger:
         return tuple(self._events)
 
     @property
+    def selections(self) -> tuple[SelectionEvent, ...]:
+        """What was published to choose whom to test, day by day."""
+        return tuple(self._selections)
+
+    def selection_epsilon(self, delta: float) -> dict[str, float] | None:
+        """Return ε of one person's score in what was published on a day, and on all days.
+
+        None when tests were chosen by somebody who reads all scores.
+        """
+        if not self._selections:
+            return None
+        mus = [event.mu for event in self._selections]
+        return {
+            "day": epsilon_of_mu(max(mus), delta),
+            "run": epsilon_of_mu(math.hypot(*mus), delta),
+        }
+
+    @property
     def sound(self) -> bool:
-        """Whether every release has a proved and finite cost."""
+        """Whether every cost is proved for ideal noise and finite; `protects` asks for more."""
         return not any(isinstance(e, UnprotectedEvent | UnprovenEvent) for e in self._events)
+
+    @property
+    def noises(self) -> tuple[str, ...]:
+        """The back ends that drew noise, by name."""
+        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
+        return tuple(sorted({event.noise for event in (*noised, *self._selections)}))
+
+    @property
+    def protects(self) -> bool:
+        """Whether every cost is proved and finite, and no noise can be drawn again.
+
+        Noise that is for simulation only, or that nobody named, protects nobody.
+        """
+        return self.sound and not any(not n or SIMULATION_ONLY in n for n in self.noises)
 
     def mu(self, unit: Unit) -> float:
         """Return μ of a unit, the worst over people, contacts and pairs; infinite when unbounded.
@@ -198,9 +207,35 @@ class Ledger:
             return math.inf
         return _compose([e for e in self._events if not isinstance(e, PublicEvent)], unit)
 
-    def epsilon(self, unit: Unit, delta: float) -> float:
-        """Return ε of a unit at δ; infinite when unbounded."""
-        return epsilon_of_mu(self.mu(unit), delta)
+    def epsilon(self, unit: Unit, delta: float, *, receivers: int = 1) -> float:
+        """Return ε of a unit at δ; infinite when unbounded.
+
+        Receivers who pool all their scores about the same unit pay once each: μ·√receivers, as
+        their noise is independent.
+        """
+        return epsilon_of_mu(self.mu(unit) * math.sqrt(receivers), delta)
+
+    def pair_epsilon(self, delta: float, days: int) -> float:
+        """Return ε of a pair that meets once per day on so many consecutive days, at δ.
+
+        As if the noise of the dearest release were that of every release from the first to the last
+        that the pair reaches; infinite when unbounded.
+        """
+        if any(isinstance(e, UnprotectedEvent) for e in self._events):
+            return math.inf
+        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
+        dearest = max(
+            (math.sqrt(sum(long_pair(e.lifetime, days))) * _true_mu(e) for e in noised),
+            default=0.0,
+        )
+        return epsilon_of_mu(dearest, delta)
+
+    @property
+    def person_unfinished(self) -> bool:
+        """Whether the run ended before a test of its first day was out of all releases."""
+        noised = [e for e in self._events if isinstance(e, GaussianEvent)]
+        life = max((len(e.lifetime.person or ()) for e in noised), default=0)
+        return bool(noised) and noised[-1].day - noised[0].day + 1 < life
 
     def score_epsilon(self, delta: float) -> float:
         """Return ε of a single score, for somebody who sees no other; infinite when unbounded.
@@ -208,12 +243,8 @@ class Ledger:
         More than a release costs when scores are computed from several releases with the same
         message, and never more than a contact costs over its life.
         """
-        mus = {e.day: e.mu for e in self._events if isinstance(e, GaussianEvent)}
-        alone = [
-            math.hypot(*(mus.get(day, 0.0) for day in range(e.day - e.reads + 1, e.day + 1)))
-            for e in self._events
-            if isinstance(e, GaussianEvent) and e.reads > 1
-        ]
+        noised = {e.day: e for e in self._events if isinstance(e, GaussianEvent)}
+        alone = [_score_mu(noised, e) for e in noised.values() if e.reads > 1]
         return epsilon_of_mu(max([self.mu(Unit.RELEASE), *alone]), delta)
 
     def nominal_epsilon(self, delta: float) -> float:
@@ -248,13 +279,17 @@ class Ledger:
         return {
             "releases": len(self._events),
             "sound": self.sound,
+            "protects": self.protects,
+            "noise": list(self.noises),
             "delta": delta,
+            "per_person_epsilon": _finite(self.epsilon(Unit.PERSON, delta)),
             "nominal_epsilon": _finite(self.nominal_epsilon(delta)),
             "per_release_epsilon": _finite(self.epsilon(Unit.RELEASE, delta)),
             "per_score_epsilon": _finite(self.score_epsilon(delta)),
             "per_contact_epsilon": _finite(self.epsilon(Unit.CONTACT, delta)),
             "per_pair_epsilon": _finite(self.epsilon(Unit.PAIR, delta)),
             "true_epsilon": true,
+            "selection_epsilon": self.selection_epsilon(delta),
             "realised_per_contact_epsilon": epsilon_of_mu(max(spent), delta) if spent else None,
         }
 
@@ -262,30 +297,48 @@ class Ledger:
 def _compose(events: list[Any], unit: Unit) -> float:
     mus: dict[Lifetime, dict[int, float]] = {}
     for event in events:
-        ratio = event.bound_worst if isinstance(event, UnprovenEvent) else 1.0
         days = mus.setdefault(event.lifetime, {})
-        days[event.day] = math.hypot(days.get(event.day, 0.0), ratio * event.mu)
+        days[event.day] = math.hypot(days.get(event.day, 0.0), _true_mu(event))
     if unit is Unit.RELEASE:
         spent = (max(life.shares) * mu for life, days in mus.items() for mu in days.values())
         return max(spent, default=0.0)
+    if unit is Unit.PERSON:
+        proved = all(lifetime.person is not None for lifetime in mus)
+        return _worst_start(mus, unit) if proved else math.inf
     return _filtered(events, _worst_start(mus, unit), unit)
 
 
 def _worst_start(mus: dict[Lifetime, dict[int, float]], unit: Unit) -> float:
-    """Return the largest μ of a contact, or of a pair, over the day on which it begins."""
+    """Return the largest μ of a test, a contact, or a pair, over the day on which it begins."""
     days = [day for by_day in mus.values() for day in by_day]
     longest = max((len(lifetime.shares) for lifetime in mus), default=0)
     worst = 0.0
     for start in range(min(days, default=0) - PAIR_DAYS - longest, max(days, default=-1) + 1):
         total = 0.0
         for lifetime, by_day in mus.items():
-            if unit is Unit.CONTACT:
-                ages = enumerate(lifetime.shares)
+            if unit is not Unit.PAIR:
+                shares = lifetime.shares if unit is Unit.CONTACT else lifetime.person or ()
+                ages = enumerate(shares)
                 total += sum((share * by_day.get(start + a, 0.0)) ** 2 for a, share in ages)
             else:
-                total += sum(_pair_squares(lifetime, by_day, start))
+                total += sum(pair_squares(lifetime, by_day, start))
         worst = max(worst, total)
     return math.sqrt(worst)
+
+
+def _score_mu(noised: dict[int, GaussianEvent], last: GaussianEvent) -> float:
+    """Return μ of the score of one day, the worst over contacts, from the releases it reads."""
+    read = [noised[d] for d in range(last.day - last.reads + 1, last.day + 1) if d in noised]
+    longest = max(len(event.lifetime.shares) for event in read)
+    return max(
+        math.hypot(*(_share(event, event.day - met) * event.mu for event in read))
+        for met in range(last.day - longest - last.reads + 1, last.day + 1)
+    )
+
+
+def _share(event: GaussianEvent, age: int) -> float:
+    shares = event.lifetime.shares
+    return shares[age] if 0 <= age < len(shares) else 0.0
 
 
 def _filtered(events: list[Any], mu: float, unit: Unit) -> float:
@@ -298,18 +351,8 @@ def _filtered(events: list[Any], mu: float, unit: Unit) -> float:
     return min(mu, budget if unit is Unit.CONTACT else PAIR_DAYS * budget)
 
 
-def _pair_squares(lifetime: Lifetime, mu_by_day: dict[int, float], start: int) -> Iterable[float]:
-    """Yield the squared μ of each release for a pair that first meets on day `start`."""
-    shares = lifetime.shares
-    for day in range(start, start + PAIR_DAYS + len(shares)):
-        mu = mu_by_day.get(day, 0.0)
-        reached = [
-            shares[day - met]
-            for met in range(start, start + PAIR_DAYS)
-            if 0 <= day - met < len(shares)
-        ]
-        total = sum(reached) ** 2 if lifetime.joint else sum(s * s for s in reached)
-        yield mu * mu * total
+def _true_mu(event: "GaussianEvent | UnprovenEvent") -> float:
+    return event.mu * (event.bound_worst if isinstance(event, UnprovenEvent) else 1.0)
 
 
 def _weighted_median(counts: Counter[float]) -> float:

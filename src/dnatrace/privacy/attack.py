@@ -79,7 +79,8 @@ class AttackResult:
             return ""
         return (
             f" This is the first score alone; later ones are computed from up to {self.reads} "
-            "releases and can tell more: `dnatrace privacy statement` has that cost."
+            "releases and can tell more: `dnatrace privacy statement` has that cost, and "
+            "`dnatrace audit --unit person` plays all of them."
         )
 
     @property

@@ -38,6 +38,8 @@ class AuditResult:
         draws: releases of each world behind the bound.
         share_first: how often the event was seen in the world it points to.
         share_second: how often it was seen in the other.
+        contact_age: days from the contact to the first release, where that is known.
+        releases_reached: how many of the releases the contact can change, where that is known.
     """
 
     claimed_epsilon: float
@@ -47,6 +49,8 @@ class AuditResult:
     draws: int
     share_first: float
     share_second: float
+    contact_age: int | None = None
+    releases_reached: int | None = None
 
     @property
     def passed(self) -> bool:

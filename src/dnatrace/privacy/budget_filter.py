@@ -19,6 +19,7 @@ from dnatrace.privacy.sensitivity import LinearForm
 Floats = NDArray[np.float64]
 
 _NO_LIMIT = 1e30  # finite, so that nothing times it is undefined
+_LEAST = 2.0**-20  # what moves a score by less is left out: its rounding could be more than that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,6 +62,8 @@ def linear_statistic(
     Weights, squares and so the sensitivity are public: own tests and counts decide them.
     Edge cases: days without contacts have weight 0. A day weighs less when its budget runs out, and
     0 when it is spent; when all days have weight 0 the sensitivity is 0 and F(x_ref) is released.
+    So it is when no message moves F by 2⁻²⁰: F is a number of about 1 in float64, and rounding it
+    by 2⁻⁵³ must stay below the margin of 1e-9 that `reach` has.
 
     Args:
         form: F and its derivatives at the reference.
@@ -76,5 +79,6 @@ def linear_statistic(
         raise TrustBoundaryError("weights, exposures, counts and spending must have one shape")
     totals, largest = np.empty(shape[1]), np.empty(shape[1])
     limit = _NO_LIMIT if budget is None else budget
-    _kernels.spend(form.weights, counts, moved, squares, mu, limit, totals, largest)
+    least = _LEAST / reach if reach > 0.0 else 0.0
+    _kernels.spend(form.weights, counts, moved, squares, mu, limit, least, totals, largest)
     return Bounded(values=form.scores + totals, sensitivity=reach * largest)

@@ -7,7 +7,9 @@ Adding N(0, σ²) to a statistic of sensitivity Δ is (ε, δ)-differentially pr
 (Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy", Theorem 8; their
 Algorithm 1 solves it for σ). The same μ is the parameter of Gaussian differential privacy (Dong,
 Roth and Su 2022), under which releases compose as μ² = Σ μᵢ². The classical formula
-σ = Δ·√(2 log(1.25/δ))/ε is never used: it wastes noise below ε = 1 and protects too little above.
+σ = Δ·√(2 log(1.25/δ))/ε wastes noise below ε = 1 and protects too little far above: it is here for
+those who ask what published programs did (`privacy.calibration`), and what it costs is accounted
+exactly.
 
 Reading the formula by Mills' ratio, φ(a)·[M(-a) - M(-b)] with a = μ/2 - ε/μ and b = -μ/2 - ε/μ,
 keeps its relative precision for every ε and never forms exp(ε).
@@ -144,6 +146,16 @@ def renyi_multiplier(epsilon: float, delta: float) -> float:
     require_budget(epsilon, delta)
     slope = math.sqrt(2.0 * math.log(1.0 / delta))
     return (slope + math.sqrt(slope * slope + 2.0 * epsilon)) / (2.0 * epsilon)
+
+
+def classical_multiplier(epsilon: float, delta: float) -> float:
+    """Return σ/Δ by the classical formula, √(2 log(1.25/δ))/ε.
+
+    Guarantee: none above ε = 1, where it was used nevertheless; below it is more than needed.
+    Reference: Dwork and Roth 2014, Theorem A.1.
+    """
+    require_budget(epsilon, delta)
+    return math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
 
 
 def _mu(sigma: float, sensitivity: float) -> float:

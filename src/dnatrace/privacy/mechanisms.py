@@ -85,6 +85,7 @@ class GaussianMechanism:
             spent=spent,
             same_for_all=self.same_for_all,
             reads=self.reads,
+            noise=self.noise.name,
         )
 
     def protect(
@@ -120,7 +121,7 @@ def publish_processed(
 
     Args:
         history: protected statistics, of today and of earlier days.
-        scores_from: gets their values stacked, [statistics, …], and nothing else that is secret.
+        scores_from: gets their values stacked, [rows, people], and nothing else that is secret.
         day: of the release.
         n_people: how many scores there are.
         noise: whose grid the scores are rounded to.

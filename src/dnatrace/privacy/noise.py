@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.privacy import _kernels
+from dnatrace.privacy.accounting import SIMULATION_ONLY
 from dnatrace.rng import Stream
 
 GRID = 2.0**-30  # values and noise of the secure back end are multiples of it
 SCORE_GRID = 2.0**-10  # published scores are rounded to it
-SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
+_MOST = 2.0**32  # the secure back end clips values to ±this, so that integers of 64 bits suffice
+_MOST_STEPS = 2.0**57  # most standard deviation of the secure back end, in steps: 30 of it fit, too
 _FEWEST_STEPS = 64.0  # least standard deviation of the secure back end, in steps of the grid
 _SCALE_STEPS = 32  # distinct noise scales per factor of two; at most 2.2 % more noise than asked
 
@@ -106,7 +108,9 @@ class SecureNoise:
     scaled to the sensitivity plus one step; sums are exact integers. On a grid this much finer than
     the noise the discrete Gaussian has the privacy of the continuous one (Canonne, Kamath and
     Steinke 2020, "The discrete Gaussian for differential privacy").
-    Edge cases: noise below 64 grid steps, where that would no longer be so, is raised to 64.
+    Edge cases: noise below 64 grid steps, where that would no longer be so, is raised to 64. Values
+    beyond ±2³² are clipped, which moves no two neighbours further apart; noise with a standard
+    deviation above 2²⁷ is refused.
     """
 
     def __post_init__(self) -> None:
@@ -143,10 +147,12 @@ class SecureNoise:
         noised = np.flatnonzero(sensitivity.ravel() > 0.0)
         scale = multiplier * (sensitivity.ravel()[noised] + GRID) / GRID
         scale = np.maximum(scale, _FEWEST_STEPS)
+        if (scale > _MOST_STEPS).any():
+            raise InputError(f"secure noise: a standard deviation above {_MOST_STEPS * GRID:,.0f}")
         steps = np.ceil(np.log2(scale) * _SCALE_STEPS - 1e-9).astype(np.int64)
         for step in np.unique(steps):
             members = noised[steps == step]
-            whole = np.rint(flat[members] / GRID).astype(np.int64)
+            whole = np.rint(np.clip(flat[members], -_MOST, _MOST) / GRID).astype(np.int64)
             noisy[members] = _discrete_gaussian(whole, 2.0 ** (step / _SCALE_STEPS)) * GRID
         return noisy.reshape(values.shape)
 

@@ -26,10 +26,11 @@ _SEAL = object()  # known to this package alone
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bounded:
-    """A statistic of messages whose sensitivity is known.
+    """A statistic of messages whose sensitivity is known; read-only copies of what was given.
 
     Attributes:
-        values: float64 [people] or [days, people]; a message changes one day at most.
+        values: float64 [people] or [rows, people]; what a row is, the method says. A message
+            changes one row at most.
         sensitivity: float64 of the same shape, the most that replacing one message changes each
             value, given the public facts (own tests, days and counts of contacts).
     """
@@ -44,6 +45,10 @@ class Bounded:
             raise TrustBoundaryError("a bounded statistic must be finite")
         if (self.sensitivity < 0).any():
             raise TrustBoundaryError("a sensitivity cannot be negative")
+        for name in ("values", "sensitivity"):  # what was checked is what is noised
+            fixed = np.array(getattr(self, name), dtype=np.float64)
+            fixed.flags.writeable = False
+            object.__setattr__(self, name, fixed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,7 +69,7 @@ class Protected:
             raise TrustBoundaryError("only dnatrace.privacy.mechanisms can protect a statistic")
 
     def rows(self) -> "list[Protected]":
-        """Return the rows of a statistic [days, people] one by one, each with the same event."""
+        """Return the rows of a statistic [rows, people] one by one, each with the same event."""
         return [Protected(values=row, event=self.event, seal=_SEAL) for row in self.values]
 
     def processed(

@@ -22,6 +22,7 @@ from dnatrace.privacy import _kernels
 from dnatrace.seir import SeirParameters, TestErrors, pack_model
 
 _ROUNDING = 1e-9  # relative; covers float64 sums of up to a million messages many times over
+_STEP = 2.0**-48  # absolute; a belief in [0, 1] after some hundred operations errs by less
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +50,17 @@ def exposure_reach(p1: float, gamma: float) -> float:
     if c >= 1.0:
         raise InputError("p1·gamma must be less than 1: a certain infection has no finite exposure")
     return -math.log1p(-c) * (1.0 + _ROUNDING)
+
+
+def above_rounding(sensitivity: Any) -> Any:
+    """Return a sensitivity that also covers the rounding of a score that messages hardly move.
+
+    `sensitivity` has its relative margin of 1e-9. A score is a number of about 1 in float64: where
+    messages move it by less than a millionth, rounding it can add more than that margin.
+    Edge cases: 0 stays 0, for what depends on no message is rounded alike.
+    """
+    exact = np.asarray(sensitivity) / (1.0 + _ROUNDING)
+    return np.where(exact > 0.0, np.maximum(sensitivity, exact + _STEP), 0.0)
 
 
 def first_age(with_exposed: bool) -> int:

@@ -13,7 +13,6 @@ from dnatrace.privacy.accounting import (
     UnprovenEvent,
 )
 from dnatrace.privacy.attack import guessing_limit, in_a_hundred
-from dnatrace.privacy.noise import SIMULATION_ONLY
 
 DISCLAIMER = "Research software, not a medical device."
 ADVERSARY = (
@@ -25,6 +24,20 @@ PROTECTED = (
     "Two windows are neighbours when one message has another value; how many contacts "
     "there were, and on which days, is public."
 )
+NO_PERSON = (
+    "no bound. A test result of one person changes what phones of others say, or counts once for "
+    "every contact, so nothing is proved of what somebody who met the person learns from all their "
+    "scores, nor of what people learn who never met them. The costs below are about single "
+    "messages; `dnatrace audit --unit person` measures what one test gives away."
+)
+PERSON = (
+    "given everybody else's tests and who met whom. Whoever never met the person learns nothing of "
+    "it. Two test results of a person, or one on another day, are two units: at most √2 times as "
+    "far apart. What that person's absence or the tests of others tell is not covered."
+)
+POOLED = (2, 5, 20, 100)  # receivers who put their scores together
+LONGER_PAIRS = (30, 100)  # days on which a pair goes on meeting
+
 NOTHING_PROTECTED = (
     "whoever receives a score may learn with certainty what others keep secret: what phones of "
     "contacts said, their tests, or who is infected. The cost is unbounded. No noise was added, so "
@@ -57,14 +70,12 @@ class Provenance:
     Attributes:
         method: name of the method.
         release: name of its variant of the release.
-        noise: name of the noise back end.
         training: where training data came from; None when nothing was trained.
         audit: result and date of the last audit; None when there was none.
     """
 
     method: str
     release: str
-    noise: str
     training: str | None = None
     audit: str | None = None
 
@@ -83,8 +94,7 @@ def statement(
     simulation only, is called so in the first paragraph.
     """
     paragraphs = [
-        f"Method: {provenance.method}{_variant(provenance)}. "
-        f"{_verdict(ledger, target, provenance.noise)}",
+        f"Method: {provenance.method}{_variant(provenance)}. {_verdict(ledger, target)}",
         f"Adversary: {ADVERSARY}",
         *_protection(ledger, provenance, target.delta if target is not None else deltas[0], deltas),
         f"Training data: {provenance.training or 'nothing was trained for this method.'}",
@@ -108,18 +118,20 @@ def _protection(
     if not _noised(ledger):
         return [f"Protected: {NO_MESSAGE}", f"Not protected: {NOT_PROTECTED_BY_SILENCE}"]
     return [
+        f"One person: {_person(ledger, delta)}",
         f"Protected: {PROTECTED}",
         *_costs(ledger, delta, deltas),
         f"What that means: {_odds(ledger, delta)}",
         f"Mechanism: {_mechanism(ledger)}",
         *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
-        f"Noise: {provenance.noise}.",
+        f"Noise: {'; '.join(noise or 'nobody said which' for noise in ledger.noises)}.",
+        *_selection(ledger, delta),
         f"Not protected: {NOT_PROTECTED}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
     ]
 
 
-def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
+def _verdict(ledger: Ledger, target: Target | None) -> str:
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
         return "NOT PRIVATE: scores show secrets of other people as they are."
     if not ledger.sound:
@@ -130,11 +142,11 @@ def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
     if ledger.mu(Unit.RELEASE) == 0.0:
         return "The scores depend on public facts alone."
     if target is None:
-        return "The scores have noise, but no target was stated; the costs below hold."
+        return _without_target(ledger)
     promise = f"ε = {target.epsilon:g} at δ = {target.delta:g} per {target.unit}"
     if ledger.epsilon(target.unit, target.delta) > target.epsilon * (1.0 + 1e-9):
         return f"TARGET NOT MET: the run spent more than {promise}; the costs below hold."
-    if SIMULATION_ONLY in noise:
+    if not ledger.protects:
         return (
             f"SIMULATION: the method is calibrated for {promise}, proved for every history of own "
             "tests, but the noise of this run can be repeated and protects nobody."
@@ -142,6 +154,26 @@ def _verdict(ledger: Ledger, target: Target | None, noise: str) -> str:
     return (
         f"The scores are differentially private: {promise}, proved for every history of own tests."
     )
+
+
+def _selection(ledger: Ledger, delta: float) -> list[str]:
+    """Return what choosing tests by a published threshold cost; nothing when it was not."""
+    spent = ledger.selection_epsilon(delta)
+    if spent is None:
+        return []
+    return [
+        "Choice of tests: nobody reads all scores. Phones compare theirs with a threshold from a "
+        f"noisy histogram: ε = {_number(spent['day'])} per day for the score of one person at "
+        f"δ = {delta:g}, {_number(spent['run'])} over all {len(ledger.selections)} days. This is "
+        "beside the costs above: one test of a person moves the scores of everybody they met."
+    ]
+
+
+def _without_target(ledger: Ledger) -> str:
+    noise = "The scores have noise, but no target was stated; the costs below hold"
+    if ledger.protects:
+        return f"{noise}."
+    return f"SIMULATION: {noise} for ideal noise. That of this run can be repeated: no protection."
 
 
 def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
@@ -160,6 +192,12 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             "These are the costs so far: the run ended before a pair that meets on "
             f"{PAIR_DAYS} days was at its end. From {life} days on a run has them all."
         )
+    longer = "; ".join(
+        f"{_number(ledger.pair_epsilon(delta, days))} for {days} days" for days in LONGER_PAIRS
+    )
+    lines.append(
+        f"A pair that goes on meeting costs more, at δ = {delta:g}: {longer}, all releases made."
+    )
     reads = max((e.reads for e in ledger.events if isinstance(e, GaussianEvent)), default=1)
     if reads > 1:
         lines.append(
@@ -175,6 +213,23 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             f"{_number(true['worst'])} for the worst one found, at most {_number(true['bound'])}."
         )
     return lines
+
+
+def _person(ledger: Ledger, delta: float) -> str:
+    """Return what one test result of one person costs, and when receivers pool their scores."""
+    epsilon = ledger.epsilon(Unit.PERSON, delta)
+    if epsilon == float("inf"):
+        return NO_PERSON
+    pooled = ", ".join(
+        f"{k}: {_number(ledger.epsilon(Unit.PERSON, delta, receivers=k))}" for k in POOLED
+    )
+    so_far = " so far" if ledger.person_unfinished else ""
+    return (
+        f"ε = {_number(epsilon)}{so_far} at δ = {delta:g} for one test result of a person, for "
+        f"ever, against one receiver who keeps every score, {PERSON} Somebody who knows all else "
+        f"guesses the result right at most {in_a_hundred(guessing_limit(epsilon, delta))} times in "
+        f"100. Receivers who pool their scores, by their number: {pooled}."
+    )
 
 
 def _odds(ledger: Ledger, delta: float) -> str:

@@ -54,6 +54,11 @@ class Group:
         privacy: dict[str, Any] = self.runs[0].summary["privacy"]
         return privacy
 
+    @property
+    def n_rising(self) -> int:
+        """How many runs ended before their peak; older ones do not say."""
+        return sum(run.summary.get("peak_reached") is False for run in self.runs)
+
     def values(self, quantity: Quantity) -> NDArray[np.float64]:
         """Return a number of the summary in its unit, one per seed, NaN where it is absent."""
         stored = np.array([run.summary[quantity.key] for run in self.runs], dtype=np.float64)

@@ -5,6 +5,7 @@ dictionaries, because they become JSON.
 """
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -55,16 +56,10 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     NaN is left out; what is not defined (nothing there, or an interval of one) is NaN.
     """
     n = np.isfinite(values).sum(axis=0)
-    filled = np.where(np.isfinite(values), values, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = filled.sum(axis=0) / n
-        squares = np.where(np.isfinite(values), values - mean, 0.0) ** 2
-        deviation = np.sqrt(squares.sum(axis=0) / np.where(n > 1, n - 1, np.nan))
-        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1))
-        half = quantile * deviation / np.sqrt(n)
-    median = np.full(mean.size, np.nan)
-    some = n > 0
-    median[some] = np.nanmedian(values[:, some], axis=0)
+    with warnings.catch_warnings(action="ignore"):  # of columns without values
+        mean, median = np.nanmean(values, axis=0), np.nanmedian(values, axis=0)
+        deviation = np.nanstd(values, axis=0, ddof=1)
+        half = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * deviation / np.sqrt(n)
     return mean, half, median
 
 
@@ -110,17 +105,12 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
         "outcomes": described(OUTCOMES),
         "rows": [
             _series(group)
-            | {"seeds": len(group.runs), "rising": _n_rising(group)}
+            | {"seeds": len(group.runs), "rising": group.n_rising}
             | {"values": {q.key: _numbers(group.values(q)) for q in RESULTS}}
             | {"each": _each(group) if several else {}}
             for group in groups
         ],
     }
-
-
-def _n_rising(group: Group) -> int:
-    """Return how many runs ended before their peak; older ones do not say."""
-    return sum(run.summary.get("peak_reached") is False for run in group.runs)
 
 
 def _each(group: Group) -> dict[str, list[float | None]]:
@@ -217,8 +207,9 @@ def privacy_against_outcome(
 def burdens(groups: Sequence[Group]) -> dict[str, Any]:
     """Return who bore it: quantities by age group and household size for every group.
 
-    Values are by "kind/quantity", one per class. A class of people that is empty in a run does
-    not count in its mean.
+    A kind is the column `grouped_by` of the table of groups, a class its column `group`: `Group` is
+    another thing here, runs that differ in their seed. Values are by "kind/quantity", one per
+    class. A class of people that is empty in a run does not count in its mean.
     """
     classes: dict[str, list[str]] = {}
     for row in groups[0].runs[0].groups:

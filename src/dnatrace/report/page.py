@@ -24,6 +24,7 @@ from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.simulators.catalogue import SIMULATORS
 
 _PACKAGE = "dnatrace.report"
+SIMULATED = "SIMULATION: proved for ideal noise, the noise of the runs protects nobody"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +206,9 @@ def _verdict(group: Group) -> str:
         return "–"
     if privacy["noise"] is None:
         return "not private" if privacy["per_release_epsilon"] is None else "no message is used"
-    return "proved" if privacy.get("sound") is True else "NOT SOUND"
+    if privacy.get("sound") is not True:
+        return "NOT SOUND"
+    return "proved" if privacy.get("protects", privacy["noise"] == "secure") else SIMULATED
 
 
 def _statements(groups: Sequence[Group]) -> list[dict[str, Any]]:

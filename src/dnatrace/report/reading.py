@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store
-from dnatrace.runs.config import RunConfig, flatten
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.nesting import flatten
 from dnatrace.runs.quantities import DAILY, EPSILONS, GROUPED, RESULTS
 
 METHOD = "method.name"

@@ -23,6 +23,7 @@ from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.runs.config import RunConfig
 
 _MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs per draw
+_MOST_RELEASES = 100  # a contact is in no more than a window of them
 _SHORTEST_WINDOW = 3  # days: a contact two days before the release
 
 
@@ -37,16 +38,18 @@ def audit(
     """Return the empirical lower bound on ε of a configuration's method, beside its claim.
 
     Two encounters are audited, the victim met two days ago or yesterday; for methods whose noise
-    depends on contacts also days with others and a contact on the release day, which they hear at
-    once. The one that shows
-    most is returned. Each has `draws` of its own and an equal part of the error probability, so
-    that the confidence holds for all together.
+    depends on contacts also days with others and a contact on the release day, which counts at
+    once, and of several releases a contact on the day of the first. Each is held to what is claimed
+    for it; the one that shows most is returned. Each has `draws` of its own and an equal part of
+    the error probability, so that the confidence holds for all together.
     """
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
     if config.privacy.noise == "secure" and draws > _MOST_SECURE_DRAWS:
         raise InputError(f"draws must be at most {_MOST_SECURE_DRAWS} with secure noise")
+    if releases > _MOST_RELEASES:
+        raise InputError(f"releases must be at most {_MOST_RELEASES}, not {releases}")
     encounters = audit_encounters(
         own_tests,
         releases=releases,
@@ -55,14 +58,16 @@ def audit(
     )
     results = []
     for encounter in encounters:
+        claimed, reached = _claim(config, encounter)
         result = run_audit(
             AdversaryGame(encounter, _method_maker(config)),
-            claimed_epsilon=_claimed_epsilon(config, encounter),
+            claimed_epsilon=claimed,
             delta=config.privacy.delta,
             draws=draws,
             confidence=1.0 - (1.0 - confidence) / len(encounters),
         )
-        results.append(replace(result, confidence=confidence))
+        known = {"contact_age": encounter.age, "releases_reached": reached}
+        results.append(replace(result, confidence=confidence, **known))
     return max(results, key=lambda r: (not r.passed, r.lower_bound))
 
 
@@ -105,7 +110,7 @@ def _encounter_settings(config: RunConfig) -> dict[str, Any]:
     return {
         "window_days": config.seir.window,
         "parameters": config.seir.parameters,
-        "test_errors": config.tests.errors,
+        "test_errors": config.tests.believed,
     }
 
 
@@ -118,20 +123,21 @@ def _method_maker(config: RunConfig) -> Callable[[int], Method]:
     return make
 
 
-def _claimed_epsilon(config: RunConfig, encounter: Encounter) -> float:
-    """Return the ε that the method claims for one contact over the releases of an encounter.
+def _claim(config: RunConfig, encounter: Encounter) -> tuple[float, int]:
+    """Return the ε claimed for the contact of an encounter, and how many releases it can change.
 
     A method whose stated sensitivity fails is held to what it states.
     """
     game = AdversaryGame(encounter, _method_maker(config))
-    game(0, 1)
+    reached = game.releases_reached()
     stated = Ledger()
     for event in game.events:
-        stated.record(_as_stated(event) if isinstance(event, UnprovenEvent) else event)
-    return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta)
+        stated.record(as_stated(event) if isinstance(event, UnprovenEvent) else event)
+    return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta), reached
 
 
-def _as_stated(event: UnprovenEvent) -> GaussianEvent:
+def as_stated(event: UnprovenEvent) -> GaussianEvent:
+    """Return the event as the method states it, whether or not it holds."""
     return GaussianEvent(
         day=event.day, mechanism=event.mechanism, mu=event.mu, lifetime=event.lifetime
     )

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS
 from dnatrace.methods.base import MethodSettings, Setup
 from dnatrace.methods.catalogue import METHODS
-from dnatrace.methods.tally import TallySettings
+from dnatrace.methods.headcount import HeadcountSettings
 from dnatrace.plugins import Catalogue, Plugin
 from dnatrace.policy.app import AppRules
 from dnatrace.policy.base import PolicySettings
@@ -28,8 +29,10 @@ from dnatrace.policy.catalogue import POLICIES
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
-from dnatrace.privacy.accounting import Target, Unit
+from dnatrace.privacy.lifetimes import Calibration, Target, Unit
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
+from dnatrace.runs.nesting import merge, nested, parse_setting, read_toml
+from dnatrace.runs.scenarios import read_scenario
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import Settings, setting
 from dnatrace.simulators.base import SimulatorSettings
@@ -39,7 +42,7 @@ from dnatrace.simulators.city import CitySettings
 DEFAULT_PRESET = "standard"
 # Part of every digest and stored configuration. Raise it when a default or a meaning changes, so
 # that runs of before and after have different names; a new key needs no new number.
-SCHEMA = 2
+SCHEMA = 3
 
 _LOG = logging.getLogger(__name__)
 _PAPER = "DNA paper"
@@ -68,13 +71,23 @@ class PrivacySettings(Settings):
     delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
         1e-3, "probability that the bound may fail, δ", source=_PAPER
     )
-    unit: Unit = setting(Unit.RELEASE, "what ε is calibrated for: `release`, `contact` or `pair`")
+    unit: Unit = setting(
+        Unit.RELEASE, "what ε is calibrated for: `person`, `release`, `contact` or `pair`"
+    )
     noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
+    calibration: Calibration = setting(
+        Calibration.EXACT,
+        "noise from ε and δ: `exact`, `renyi` (more than needed) or `classical` (too little far "
+        "above ε = 1)",
+        source="Balle and Wang 2018; the others as in the authors' programs",
+    )
 
     @property
     def target(self) -> Target:
         """What the noise is calibrated for."""
-        return Target(epsilon=self.epsilon, delta=self.delta, unit=self.unit)
+        return Target(
+            epsilon=self.epsilon, delta=self.delta, unit=self.unit, calibration=self.calibration
+        )
 
     def source(self, seed: int) -> Noise:
         """Return where noise comes from."""
@@ -89,6 +102,18 @@ class ModelSettings(SeirParameters):
     )
     rounds: Annotated[int, Field(ge=1, strict=True)] = setting(
         DEFAULT_ROUNDS, "updates of everybody per day", source=_PAPER
+    )
+    contacts_before_tests: bool = setting(
+        False,
+        "whether contacts of a day are dated the day before its tests and count at once; else from "
+        "the next day on",
+        source="the authors' programs date them so",
+    )
+
+    exchange: ExchangeKind | None = setting(
+        None,
+        "what messages are made of: `rounds` of everybody's updates, or their sender's "
+        "`own-tests` alone; if absent as the method has it (`own-tests` for `headcount`)",
     )
 
     @property
@@ -129,7 +154,7 @@ class RunConfig(Settings):
     initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = setting(
         None, "5 people, 25 from 100,000 people on, 50 from 200,000 on, if absent", source=_PAPER
     )
-    method: MethodChoice = TallySettings()
+    method: MethodChoice = HeadcountSettings()
     privacy: PrivacySettings = PrivacySettings()
     seir: ModelSettings = ModelSettings()
     tests: TestRules = TestRules()
@@ -147,9 +172,9 @@ class RunConfig(Settings):
         for key, value in values.items():
             path = SHORTCUTS.get(key)
             if path is None or isinstance(value, Mapping | BaseModel):
-                _merge(placed, {key: value})
+                merge(placed, {key: value})
             else:
-                _merge(placed, nested(path, value))
+                merge(placed, nested(path, value))
         placed.pop("schema", None)
         for section, catalogue in CATALOGUES.items():
             if section in placed:
@@ -200,7 +225,13 @@ class RunConfig(Settings):
             target=self.privacy.target,
             window_days=self.seir.window,
             noise=noise or self.privacy.source(self.seed),
+            own_tests=self.exchange is ExchangeKind.OWN_TESTS or self.seir.rounds == 1,
         )
+
+    @property
+    def exchange(self) -> ExchangeKind:
+        """What messages are made of."""
+        return self.seir.exchange or self.method.exchange
 
     def effective(self) -> dict[str, Any]:
         """Return plain values of the settings that have an effect, as they are stored."""
@@ -212,7 +243,8 @@ class RunConfig(Settings):
     def _without_effect(self) -> list[str]:
         """Return keys and sections that change nothing in this run."""
         idle = [] if self.method.adds_noise else ["privacy"]
-        idle += [] if self.method.gives_tests else ["tests", "isolation", "policy"]
+        acts = self.method.gives_tests or self.policy.acts_alone
+        idle += [] if acts else ["tests", "isolation", "policy"]
         return idle + (["people"] if self.n_people is None else [])
 
     @property
@@ -265,35 +297,38 @@ def preset_names() -> list[str]:
 def load_config(
     *,
     preset: str = DEFAULT_PRESET,
+    scenario: str | None = None,
     file: Path | None = None,
     settings: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """Return a configuration from a preset, then a file, then settings, then overrides.
+    """Return a configuration: a preset, then a scenario, a file, settings and overrides.
 
     Args:
         preset: one of `preset_names()`.
+        scenario: one of `scenario_names()`; None for none.
         file: TOML.
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: by dotted key or shortcut; None means not given.
     """
     values = _read_preset(preset)
+    merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
     if file is not None:
-        _merge(given, read_toml(file))
+        merge(given, read_toml(file))
     for text in settings:
-        _merge(given, _parse_setting(text))
+        merge(given, parse_setting(text, SHORTCUTS))
     given = _with_full_names(given, tell=True)
     for key, value in (overrides or {}).items():
         if value is not None:
-            _merge(given, nested(SHORTCUTS.get(key, key), value))
+            merge(given, nested(SHORTCUTS.get(key, key), value))
     given = _with_full_names(given, tell=False)
     for section, catalogue in CATALOGUES.items():
         if isinstance(values.get(section), Mapping):
             name = _named(given, section, _named(values, section))
             values[section] = catalogue.flattened(values[section], name)
-    _merge(values, given)
+    merge(values, given)
     if its_people is not None and _named(values, "simulator") == its_simulator:
         values.setdefault("people", its_people)  # the city of a preset is no other simulator's
     first, people = values.get("initially_infected"), values.get("people")
@@ -339,62 +374,8 @@ def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
             _LOG.info("method.%s has no effect with method '%s'", key, config.method.name)
 
 
-def nested(path: str, value: Any) -> dict[str, Any]:
-    """Return {"a": {"b": value}} for the path "a.b"."""
-    *sections, last = path.split(".")
-    result = {last: value}
-    for key in reversed(sections):
-        result = {key: result}
-    return result
-
-
-def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values by dotted key."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
-
-
-def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Lay nested values over others, in place; lists are replaced."""
-    for key, value in values.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = dict(value) if isinstance(value, Mapping) else value
-
-
 def _read_preset(name: str) -> dict[str, Any]:
     if name not in preset_names():
         raise InputError(f"preset '{name}' does not exist; there are {', '.join(preset_names())}")
     text = resources.files("dnatrace.presets").joinpath(f"{name}.toml").read_text("utf-8")
     return tomllib.loads(text)
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file, or say what is wrong with it."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory, expected a TOML file")
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from error
-
-
-def _parse_setting(text: str) -> dict[str, Any]:
-    path, equals, written = text.partition("=")
-    if not equals or not path.strip():
-        raise InputError(f"--set {text}: expected section.key=value")
-    try:
-        value = tomllib.loads(f"value = {written}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = written.strip()
-    return nested(SHORTCUTS.get(path.strip(), path.strip()), value)

@@ -11,30 +11,53 @@ from dnatrace.privacy.accounting import (
     UnprotectedEvent,
     UnprovenEvent,
 )
-from dnatrace.privacy.statement import Provenance, statement
+from dnatrace.privacy.statement import DISCLAIMER, Provenance, statement
 from dnatrace.runs.config import PrivacySettings, RunConfig
+from dnatrace.runs.floor import beside
+
+BESIDE_SCORES = (
+    "Besides the scores: the policy of this run knows who met whom and, without noise, tells "
+    "people that somebody they met tested positive. No ε covers that."
+)
 
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
     """Return the privacy part of a run's summary; unbounded ε is None."""
-    private = _is_private(ledger)
-    asked = config.privacy if private else PrivacySettings()  # else it has no effect
-    spent = ledger.summary(asked.delta)
-    return {
+    asked = _asked(config, ledger)
+    spent = ledger.summary((asked or PrivacySettings()).delta)
+    told = {"policy_reads_contacts": True} if config.policy.reads_contacts else {}
+    return told | {
         "release": release_of(config.method),
-        "epsilon": asked.epsilon if private else spent["per_release_epsilon"],
-        "delta": asked.delta,
-        "unit": asked.unit.value,
+        "epsilon": asked.epsilon if asked else spent["per_release_epsilon"],
+        "delta": spent["delta"],
+        "unit": (asked or PrivacySettings()).unit.value,
+        "per_person_epsilon": spent["per_person_epsilon"],
         "per_release_epsilon": spent["per_release_epsilon"],
         "per_score_epsilon": spent["per_score_epsilon"],
         "per_contact_epsilon": spent["per_contact_epsilon"],
         "per_pair_epsilon": spent["per_pair_epsilon"],
         "nominal_epsilon": spent["nominal_epsilon"],
         "true_epsilon": spent["true_epsilon"],
+        "selection_epsilon": spent["selection_epsilon"],
         "sound": spent["sound"],
+        "protects": spent["protects"],
         "mechanism": mechanism(ledger),
-        "noise": asked.noise if private else None,
+        "noise": noise(ledger),
+        "floor": beside(config, spent["per_person_epsilon"]) if asked else None,
     }
+
+
+def noise(ledger: Ledger) -> str | None:
+    """Return which back ends drew the noise, in a word each; None when there is none."""
+    return ", ".join(name.split(" (")[0] or "unknown" for name in ledger.noises) or None
+
+
+def _asked(config: RunConfig, ledger: Ledger) -> PrivacySettings | None:
+    """Return what the noise was calibrated for; None when the configuration did not decide that.
+
+    It does not for methods without noise, nor for one that was given as an object.
+    """
+    return config.privacy if config.method.adds_noise and _is_private(ledger) else None
 
 
 def mechanism(ledger: Ledger) -> str:
@@ -52,23 +75,33 @@ def _is_private(ledger: Ledger) -> bool:
 
 
 def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str:
-    """Return the guarantee of a run in words; `audit` tells result and date of the last one."""
-    return statement(
+    """Return the guarantee of a run in words; `audit` tells result and date of the last one.
+
+    What public facts alone reach stands near its end: the benefit beside the cost.
+    """
+    floor = describe(config, ledger)["floor"]
+    text = statement(
         ledger,
         Provenance(
             method=config.method.name,
             release=release_of(config.method) or "",
-            noise=config.privacy.source(config.seed).name if _is_private(ledger) else "none",
             training=config.method.training,
             audit=audit,
         ),
-        target=config.privacy.target if _is_private(ledger) else None,
+        target=asked.target if (asked := _asked(config, ledger)) else None,
     )
+    told = [line for line in (floor, _beside_scores(config)) if line is not None]
+    return text.replace(DISCLAIMER, "\n\n".join((*told, DISCLAIMER)))
+
+
+def _beside_scores(config: RunConfig) -> str | None:
+    """Return what the policy tells without noise; None when it tells nothing."""
+    return BESIDE_SCORES if config.policy.reads_contacts else None
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
     """Return the ledger as it is stored: the sums, and one row per release."""
-    asked = config.privacy if _is_private(ledger) else PrivacySettings()
+    asked = _asked(config, ledger) or PrivacySettings()
     return {
         "target": {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit.value},
         "spent": ledger.summary(asked.delta),
@@ -86,10 +119,12 @@ def _row(event: Event) -> dict[str, Any]:
     row: dict[str, Any] = {"day": event.day, "kind": kinds[type(event)]}
     if isinstance(event, GaussianEvent):
         row |= {"mu": event.mu, "budget": event.budget, "spent": event.spent}
+        row |= {"noise": event.noise}
     if isinstance(event, UnprovenEvent):
         row |= {
             "mu": event.mu,
             "attained_worst": event.attained_worst,
             "bound_worst": event.bound_worst,
+            "noise": event.noise,
         }
     return row

@@ -22,7 +22,7 @@ _PARTS = (
 
 def examine() -> dict[str, Any]:
     """Return versions, threads, and which simulators and optional parts are usable."""
-    simulators = _examine_simulators()
+    simulators = {simulator.title(): simulator.availability() for simulator in SIMULATORS}
     return {
         "version": __version__,
         "python": platform.python_version(),
@@ -37,8 +37,3 @@ def examine() -> dict[str, Any]:
             for name, module, how in _PARTS
         },
     }
-
-
-def _examine_simulators() -> dict[str, tuple[bool, str]]:
-    """Return whether each simulator is usable, and what it is or what is missing."""
-    return {simulator.title(): simulator.availability() for simulator in SIMULATORS}

@@ -1,8 +1,10 @@
 """Audits as files: what was audited, what came of it, and which guarantee it may stand beside."""
 
 import datetime
+import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,12 @@ from dnatrace.files import replacing
 from dnatrace.methods.adversary import OwnTests
 from dnatrace.methods.base import release_of
 from dnatrace.privacy.audit import AuditResult, verdict
-from dnatrace.runs.config import RunConfig, flatten
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.nesting import flatten
+from dnatrace.runs.person_audits import PersonAudit
 
-_TEST_ERRORS = ("false_positive_rate", "false_negative_rate")
+_RATES = ("false_positive_rate", "false_negative_rate")
+_TEST_ERRORS = (*_RATES, *(f"believed_{name}" for name in _RATES))  # what phones believe
 _NAMED = 3  # differences that are told one by one
 
 
@@ -22,7 +27,7 @@ def audited_settings(config: RunConfig) -> dict[str, Any]:
     values = config.effective()
     kept = {key: values[key] for key in ("schema", "method", "privacy", "seir") if key in values}
     tests = values.get("tests", {})
-    return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if key in tests}}
+    return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if tests.get(key) is not None}}
 
 
 def describe(
@@ -38,6 +43,8 @@ def describe(
         "unit": config.privacy.unit.value,
         "own_tests": own_tests.value,
         "releases": releases,
+        "contact_age": result.contact_age,
+        "releases_reached": result.releases_reached,
         "claimed_epsilon": result.claimed_epsilon,
         "empirical_epsilon_lower_bound": result.lower_bound,
         "confidence": result.confidence,
@@ -49,11 +56,54 @@ def describe(
     }
 
 
+def describe_person(
+    config: RunConfig, results: Sequence[PersonAudit], *, closed_loop: bool
+) -> dict[str, Any]:
+    """Return audits of a person as plain values; an ε without bound is None and says so."""
+    settings = audited_settings(config)
+    return {
+        "method": config.method.name,
+        "release": release_of(config.method),
+        "epsilon": config.privacy.epsilon,
+        "delta": config.privacy.delta,
+        "unit": config.privacy.unit.value,
+        "closed_loop": closed_loop,
+        "worlds": [_world(result) for result in results],
+        "passed": all(result.passed for result in results),
+        "audited_digest": config.digest_of(settings),
+        "audited": settings,
+    }
+
+
+def _world(result: PersonAudit) -> dict[str, Any]:
+    unbounded = result.epsilon is not None and math.isinf(result.epsilon)
+    return {
+        "world": str(result.world),
+        "claimed_epsilon": result.claimed_epsilon,
+        "claimed_for": "person" if result.proved else "contact",
+        "epsilon": None if unbounded else result.epsilon,
+        "unbounded": unbounded,
+        "largest_move": result.largest_move,
+        "releases": result.releases,
+        "met": result.met,
+        "success": result.success,
+        "guesses": result.guesses,
+        "empirical_epsilon_lower_bound": result.drawn.lower_bound if result.drawn else None,
+        "draws": result.drawn.draws if result.drawn else 0,
+        "passed": result.passed,
+        "words": result.words,
+    }
+
+
 def write_audit(path: Path, values: Mapping[str, Any]) -> None:
-    """Keep the result of an audit with the day it was made."""
+    """Keep the result of an audit with the day it was made and a checksum over all of it.
+
+    The checksum catches slips. Whoever wants to forge an audit can compute it anew.
+    """
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    kept = {**values, "date": today}
     with replacing(path) as temporary:
-        text = json.dumps({**values, "date": today}, indent=2)
+        text = json.dumps(kept | {"checksum": _checksum(kept)}, indent=2)
         temporary.write_text(text + "\n", "utf-8")
 
 
@@ -61,16 +111,20 @@ def read_audit(path: Path, config: RunConfig) -> str:
     """Return result and date of a kept audit in words.
 
     Raises:
-        InputError: it cannot be read, or is an audit of something else than the configuration.
+        InputError: it cannot be read, was changed by hand, or is an audit of something else than
+            the configuration.
     """
     try:
         a = json.loads(path.read_text("utf-8"))
+        is_whole = a.pop("checksum") == _checksum(a)
         difference = _difference(a, config)
         words = _words(a)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is not the result of an audit of this version") from error
+    if not is_whole:
+        raise InputError(f"{path}: was changed after the audit: its checksum is another")
     if difference is not None:
         raise InputError(f"{path}: is an audit of something else: {difference}")
     return words
@@ -92,11 +146,32 @@ def _difference(kept: Mapping[str, Any], config: RunConfig) -> str | None:
     return named or "what the method ships or reads has other content"
 
 
+def _checksum(values: Mapping[str, Any]) -> str:
+    """Return a digest of all values, whatever their order and spaces."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def contact_in_words(a: Mapping[str, Any]) -> str:
+    """Return which contact the claim of an audit is for."""
+    n, reached, age = a["releases"], a["releases_reached"], a["contact_age"]
+    text = f"one contact over {n} release{'s' if n > 1 else ''}"
+    if n == reached:
+        return text
+    made = (
+        f"{age} day{'s' if age != 1 else ''} before the first" if age else "on the day of the first"
+    )
+    return f"{text}, of which {reached} can show it: it was made {made}"
+
+
 def _words(a: Mapping[str, Any]) -> str:
+    if "worlds" in a:
+        told = " ".join(f"{row['world']}: {row['words']}" for row in a["worlds"])
+        return f"on {a['date']}, one test of a person, end to end. {told}"
     bound, claimed, draws = a["empirical_epsilon_lower_bound"], a["claimed_epsilon"], a["draws"]
     return (
-        f"on {a['date']}, own tests: {a['own_tests']}. Claimed ε = {claimed:.3g} for one contact "
-        f"over {a['releases']} release{'s' if a['releases'] > 1 else ''}; {draws:,} draws show at "
-        f"least {bound:.3g} ({100 * a['confidence']:g} % confidence). "
-        f"{verdict(bound, claimed, draws)}"
+        f"on {a['date']}, own tests: {a['own_tests']}. Claimed ε = {claimed:.3g} for "
+        f"{contact_in_words(a)}; {draws:,} draws show at least {bound:.3g} "
+        f"({100 * a['confidence']:g} % confidence). {verdict(bound, claimed, draws)} "
+        "(Taken from a file whose checksum catches slips, not forgery.)"
     )

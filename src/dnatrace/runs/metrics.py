@@ -12,7 +12,7 @@ from dnatrace.tracing import DayLog
 
 # Generation time of the city's disease, days: the gamma of infectiousness by age of infection.
 GENERATION_MEAN, GENERATION_SD = 6.0, 2.5
-BYTES_PER_MESSAGE = 4  # a 32-bit score; see docs/outputs.md
+BYTES_PER_MESSAGE = 4  # 32 bits; see docs/outputs.md
 MOST_HOUSEHOLD = 6
 
 
@@ -72,6 +72,7 @@ class Meter:
         self._tests, self._isolated_days, self._isolated_days_uninfected = np.zeros(
             (3, n), np.int32
         )
+        self._quarantined_days, self._quarantined_days_uninfected = np.zeros((2, n), np.int32)
         self._found_on, self._isolated_on = np.full((2, n), -1, dtype=np.int32)
         self._n_first = self._n_infected_before = int((simulator.infected_on >= 0).sum())
 
@@ -80,6 +81,7 @@ class Meter:
         seir = SEIR_OF_COURSE[log.states]
         exposed, infected = seir == State.E, seir == State.I
         exposed_or_infected = exposed | infected
+        quarantined = log.measures.quarantined & log.isolated
         self._note_people(log, exposed_or_infected)
         counts = np.bincount(log.states, minlength=len(CourseState))
         ever = self._simulator.n_people - int(counts[CourseState.UNINFECTED])
@@ -98,6 +100,9 @@ class Meter:
             "true_positives": int((log.results & exposed_or_infected[log.tested]).sum()),
             "isolated": int(log.isolated.sum()),
             "isolated_exposed_or_infected": int((log.isolated & exposed_or_infected).sum()),
+            "quarantined": int(quarantined.sum()),
+            "quarantined_exposed_or_infected": int((quarantined & exposed_or_infected).sum()),
+            "notices": log.measures.notices,
         }
         self._n_infected_before = ever
         self._rows.append(row | self._score_quality(log, exposed_or_infected))
@@ -108,6 +113,9 @@ class Meter:
         self._tests[log.tested] += 1
         self._isolated_days += log.isolated
         self._isolated_days_uninfected += log.isolated & ~exposed_or_infected
+        quarantined = log.measures.quarantined & log.isolated
+        self._quarantined_days += quarantined
+        self._quarantined_days_uninfected += quarantined & ~exposed_or_infected
         found = log.tested[log.results & exposed_or_infected[log.tested]]
         self._found_on[found] = np.where(self._found_on[found] < 0, log.day, self._found_on[found])
         first = log.isolated & exposed_or_infected & (self._isolated_on < 0)
@@ -151,7 +159,10 @@ class Meter:
         return dict(self._seconds)
 
     def summary(self) -> dict[str, Any]:
-        """Return one number each; shares are fractions of the population."""
+        """Return one number each; shares are fractions of the population.
+
+        `…_uninfected` means neither in E nor in I, so recovered people are among them.
+        """
         n = self._simulator.n_people
         series = {k: np.array(v, dtype=np.float64) for k, v in self.daily().items()}
         infected, isolated = series["infected"], series["isolated"].sum()
@@ -176,6 +187,11 @@ class Meter:
             "tests_per_infection_found": _ratio(tests, found),
             "isolation_person_days": int(isolated),
             "isolation_person_days_uninfected": int(isolated - rightly_isolated),
+            "quarantine_person_days": int(series["quarantined"].sum()),
+            "quarantine_person_days_uninfected": int(
+                (series["quarantined"] - series["quarantined_exposed_or_infected"]).sum()
+            ),
+            "notices": int(series["notices"].sum()),
             "isolation_precision": _ratio(rightly_isolated, isolated),
             "isolation_recall": _ratio(rightly_isolated, exposed_or_infected.sum()),
             "days_infection_to_positive_test": _mean_delay(infected_on, self._found_on),
@@ -215,6 +231,8 @@ class Meter:
             "tests_per_person": mean(self._tests),
             "isolation_days_per_person": mean(self._isolated_days),
             "isolation_days_uninfected_per_person": mean(self._isolated_days_uninfected),
+            "quarantine_days_per_person": mean(self._quarantined_days),
+            "quarantine_days_uninfected_per_person": mean(self._quarantined_days_uninfected),
         }
 
 

@@ -51,10 +51,7 @@ def estimate(config: RunConfig) -> Needs:
 def check(configs: Sequence[RunConfig], *, at_once: int = 1, yes: bool = False) -> None:
     """Say what runs need when that is long, and refuse when it is more memory than there is.
 
-    Args:
-        configs: the runs.
-        at_once: how many of them share the memory.
-        yes: whether to start them all the same.
+    So many `at_once` share the memory; `yes` starts them all the same.
     """
     each = [estimate(config) for config in configs]
     needs = Needs(

@@ -50,8 +50,8 @@ class Setting:
 def described_settings() -> dict[str, Setting]:
     """Return every setting by dotted key, in the order of the configuration."""
     found: dict[str, Setting] = {}
-    for key, name in RunConfig.names_in_files().items():
-        field = RunConfig.model_fields[name]
+    for key, own in RunConfig.names_in_files().items():
+        field = RunConfig.model_fields[own]
         if key in CATALOGUES:
             found |= dict(_of_plugins(key, field.default))
         elif isinstance(field.default, Settings):
@@ -62,8 +62,12 @@ def described_settings() -> dict[str, Setting]:
 
 
 def _of_section(section: str, kind: type[Settings]) -> Iterator[tuple[str, Setting]]:
-    for key in kind.names_in_files():
-        yield f"{section}.{key}", _described(kind, key)
+    for key, name in kind.names_in_files().items():
+        inner = kind.model_fields[name].default
+        if isinstance(inner, Settings):
+            yield from _of_section(f"{section}.{key}", type(inner))
+        else:
+            yield f"{section}.{key}", _described(kind, key)
 
 
 def _of_plugins(section: str, default: Plugin) -> Iterator[tuple[str, Setting]]:
@@ -71,11 +75,16 @@ def _of_plugins(section: str, default: Plugin) -> Iterator[tuple[str, Setting]]:
     catalogue = CATALOGUES[section]
     for key in dict.fromkeys(key for kind in catalogue for key in kind.names_in_files()):
         kinds = [kind for kind in catalogue if key in kind.names_in_files()]
-        one = _described(kinds[0], key)
         everybody = len(kinds) == len(catalogue.names)
+        whose = () if everybody else tuple(kind.title() for kind in kinds)
+        inner = kinds[0].model_fields[kinds[0].names_in_files()[key]].default
+        if isinstance(inner, Settings):
+            for name, described in _of_section(f"{section}.{key}", type(inner)):
+                yield name, replace(described, of=whose)
+            continue
+        one = _described(kinds[0], key)
         defaults = {_described(kind, key).default for kind in kinds}
         usual = one.default if len(defaults) == 1 else f"by {section}"
-        whose = () if everybody else tuple(kind.title() for kind in kinds)
         described = replace(one, default=default.name if key == "name" else usual, of=whose)
         yield f"{section}.{key}", described
 

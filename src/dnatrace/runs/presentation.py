@@ -31,6 +31,8 @@ def show_run(result: RunResult) -> None:
     if not s["peak_reached"]:
         console.print("Infections still rise on the last day: the peak is yet to come.")
     console.print(privacy_line(s["privacy"]), highlight=False)
+    if s["privacy"]["floor"] is not None:
+        console.print(s["privacy"]["floor"], highlight=False)
     t = result.seconds
     console.print(
         f"{t['total']:.1f} s: simulate {t['simulate']:.1f}, infer {t['infer']:.1f}, "
@@ -48,7 +50,12 @@ def _written(quantity: Quantity, value: float | None, people: int) -> str:
 
 
 def privacy_line(privacy: dict[str, Any]) -> str:
-    """Return what the run cost in privacy, in one sentence."""
+    """Return what the run cost in privacy, in one sentence or two."""
+    beside = " The policy tells contacts of a case without noise; no ε covers that."
+    return _scores_line(privacy) + (beside if privacy.get("policy_reads_contacts") else "")
+
+
+def _scores_line(privacy: dict[str, Any]) -> str:
     release, true = privacy["per_release_epsilon"], privacy["true_epsilon"]
     if release is None:
         return "Privacy: none, scores are shown as they are."
@@ -63,9 +70,24 @@ def privacy_line(privacy: dict[str, Any]) -> str:
     score, contact = privacy["per_score_epsilon"], privacy["per_contact_epsilon"]
     alone = f", {shown(score)} for one score alone" if score > release else ""
     return (
-        f"Privacy: ε = {shown(release)} per release{alone}, {shown(contact)} per contact over its "
-        f"life, {shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); proved."
+        f"Privacy: {_person(privacy['per_person_epsilon'])}; ε = {shown(release)} per release"
+        f"{alone}, {shown(contact)} per contact over its life, "
+        f"{shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); "
+        f"{_kept(privacy)}"
     )
+
+
+def _person(epsilon: float | None) -> str:
+    if epsilon is None:
+        return "no bound for one test of a person"
+    return f"ε = {shown(epsilon)} for one test of a person, for ever, against one receiver"
+
+
+def _kept(privacy: dict[str, Any]) -> str:
+    """Return what the promise is worth with the noise of the run."""
+    if privacy["protects"]:
+        return "proved."
+    return f"SIMULATION: proved for ideal noise, but {privacy['noise']} noise protects nobody."
 
 
 def sparkline(values: np.ndarray, width: int = 50) -> str:

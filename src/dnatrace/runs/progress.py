@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 Item = TypeVar("Item")
+# Wraps so many items, for instance with a progress bar.
 Track = Callable[[Iterable[Any], int], Iterable[Any]]
 LabelledTrack = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LOG = logging.getLogger(__name__)

@@ -37,6 +37,12 @@ class Quantity:
         """The label with the unit, for axes and columns."""
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most that the stored number can be: no number of a run is negative."""
+        is_share = self.unit in (PER_THOUSAND, PERCENT) and not self.per_person
+        return 0.0, 1.0 if is_share or self.key == "auroc" else math.inf
+
     def in_unit(self, stored: Any, people: Any) -> Any:
         """Return a stored number of a run of so many people in the unit; arrays of both, too."""
         return self.scale * stored / (people if self.per_person else 1)
@@ -93,12 +99,20 @@ SUMMARY = {
         _share("peak_exposed_or_infected", "Peak of exposed or infected (E + I)"),
         _percentage("attack_rate", "Ever infected"),
         _share("deaths", "Died"),
+        _share("peak_hospitalised", "Peak in hospital"),
         _count("isolation_person_days", "Days in isolation", "days per person"),
         _count(
             "isolation_person_days_uninfected",
             "Days in isolation while not in E or I",
             "days per person",
         ),
+        _count("quarantine_person_days", "Days in quarantine", "days per person"),
+        _count(
+            "quarantine_person_days_uninfected",
+            "Days in quarantine while not in E or I",
+            "days per person",
+        ),
+        _count("notices", "Notices to be tested or to stay at home", "notices per person"),
         _count("tests_used", "Tests", "tests per person"),
         _percentage("positivity", "Share of tests that are positive"),
         Quantity(key="tests_per_infection_found", label="Tests per infection found"),
@@ -108,8 +122,14 @@ SUMMARY = {
         Quantity(key="auroc", label="AUROC, mean over days"),
     )
 }
-_OUTCOMES = ("peak_infected", "peak_exposed_or_infected", "attack_rate", "deaths")
-_BURDENS = ("isolation_person_days", "isolation_person_days_uninfected", "tests_used")
+_OUTCOMES = (
+    *("peak_infected", "peak_exposed_or_infected", "attack_rate", "deaths"),
+    "peak_hospitalised",
+)
+_BURDENS = (
+    *("isolation_person_days", "isolation_person_days_uninfected"),
+    *("quarantine_person_days", "quarantine_person_days_uninfected", "notices", "tests_used"),
+)
 OUTCOMES = tuple(SUMMARY[key] for key in _OUTCOMES)
 BURDENS = tuple(SUMMARY[key] for key in _BURDENS)
 RESULTS = (*OUTCOMES, *BURDENS, SUMMARY["isolation_precision"], SUMMARY["auroc"])
@@ -122,6 +142,8 @@ DAILY = (
     _daily("hospitalised", "In hospital"),
     _daily("isolated", "In isolation"),
     _daily("isolated_exposed_or_infected", "In isolation and in E or I"),
+    _daily("quarantined", "In quarantine"),
+    _daily("notices", "Notices per day"),
     _daily("tests", "Tests per day"),
     _daily("positives", "Positive tests per day"),
     Quantity(key="auroc", label="AUROC of the day's scores", columns=("auroc",)),
@@ -139,11 +161,14 @@ GROUPED = (
     SUMMARY["deaths"],
     _mean_of("isolation_days_per_person", "isolation_person_days"),
     _mean_of("isolation_days_uninfected_per_person", "isolation_person_days_uninfected"),
+    _mean_of("quarantine_days_per_person", "quarantine_person_days"),
+    _mean_of("quarantine_days_uninfected_per_person", "quarantine_person_days_uninfected"),
     _mean_of("tests_per_person", "tests_used"),
 )
 
-# Of the privacy of a run: five readings of its ε.
+# Of the privacy of a run: six readings of its ε.
 EPSILONS = (
+    Quantity(key="per_person_epsilon", label="ε of one test of a person, for ever"),
     Quantity(key="epsilon", label="ε asked for"),
     Quantity(key="per_release_epsilon", label="ε of one release"),
     Quantity(key="per_score_epsilon", label="ε of one score alone"),

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
-from dnatrace.inference.exchange import NeighbourRounds
+from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
 from dnatrace.methods.ranker import OutsideSettings, as_method
@@ -80,6 +80,8 @@ def run(
     for log in track(days, config.days) if track else days:
         meter.observe(log)
         ledger.record(log.released.event)
+        if log.selection is not None:
+            ledger.record(log.selection)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
     nameless = {"config_digest": None} if method is not None and name is None else {}
     return RunResult(
@@ -99,37 +101,49 @@ def run(
 
 
 def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = False) -> Loop:
-    """Return the parts of a run on day 0.
+    """Return the parts of a run on day 0; `method` is as for `run`.
 
-    Args:
-        config: what to build.
-        method: in place of the configuration's, as for `run`.
-        with_messages: whether messages are computed also for methods that do not look at them.
+    `with_messages` has messages computed also for methods that do not look at them.
     """
-    seir, tests = config.seir, config.tests
+    seir, tests, policy = config.seir, config.tests, config.policy
     if method is None and not config.method.gives_tests:
         tests = tests.model_copy(update={"capacity": 0.0})
+        policy = policy.without_scores()
     tracer = (
         config.method.build(config.method_setup())
         if method is None
         else as_method(method, n_days=config.days)
     )
+    if seir.contacts_before_tests and (method is not None or config.method.reads_newest_day):
+        raise InputError(
+            "seir.contacts_before_tests leaves the newest day of the window empty, and this method "
+            "reads that day"
+        )
     if method is None and isinstance(tracer, PrivateMethod) != config.method.adds_noise:
         raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")
     return Loop(
         simulator=build_simulator(config),
-        exchange=NeighbourRounds(
-            parameters=seir.parameters, test_errors=tests.errors, rounds=seir.rounds
-        ),
+        exchange=build_exchange(config),
         method=tracer,
-        policy=config.policy.build(config.isolation, config.seed),
+        policy=policy.build(config.isolation, config.seed),
         laboratory=Laboratory(rules=tests, seed=config.seed),
         parameters=seir.parameters,
         seed=config.seed,
         window_days=seir.window,
         adoption=config.app.by_age,
         with_messages=with_messages,
+        contacts_before_tests=seir.contacts_before_tests,
+        tests_at_home=policy.tests_at_home,
+        tells_contacts=policy.reads_contacts,
     )
+
+
+def build_exchange(config: RunConfig) -> Exchange:
+    """Return what phones of a configuration receive from each other."""
+    parameters, errors = config.seir.parameters, config.tests.believed
+    if config.exchange is ExchangeKind.OWN_TESTS:
+        return OwnTests(parameters=parameters, test_errors=errors)
+    return NeighbourRounds(parameters=parameters, test_errors=errors, rounds=config.seir.rounds)
 
 
 def build_simulator(config: RunConfig) -> Simulator:

@@ -16,7 +16,7 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -56,7 +56,10 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
     Raises:
         InputError: the store cannot be written; nothing is left behind, the earlier run stays.
     """
-    files = render(result) | _render_figure(result)
+    from dnatrace.runs import figures  # noqa: PLC0415 - sweeps do without matplotlib
+
+    figure = figures.rendered(figures.epidemic(result.daily, result.summary), "epidemic")
+    files = render(result) | figure
     clear_leftovers(store)
     final = store / result.config.digest
     kept = check_label(label) if label is not None else read_label(final)
@@ -98,30 +101,18 @@ def render(result: RunResult) -> dict[str, bytes]:
         "statement.txt": (guarantees.state(result.config, result.ledger) + "\n").encode(),
     }
     for name, table in (("daily", result.daily), ("groups", result.groups)):
-        files[f"{name}.parquet"] = _parquet(table)
-        files[f"{name}.csv"] = _csv(table)
+        files[f"{name}.parquet"] = _written(pq.write_table, table)
+        files[f"{name}.csv"] = _written(pacsv.write_csv, table)
     return files
-
-
-def _render_figure(result: RunResult) -> dict[str, bytes]:
-    from dnatrace.runs import figures  # noqa: PLC0415 - sweeps do without matplotlib
-
-    return figures.rendered(figures.epidemic(result.daily, result.summary), "epidemic")
 
 
 def _json(values: Any) -> bytes:
     return (json.dumps(values, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _parquet(table: pa.Table) -> bytes:
+def _written(write: Callable[[pa.Table, io.BytesIO], Any], table: pa.Table) -> bytes:
     buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
-
-
-def _csv(table: pa.Table) -> bytes:
-    buffer = io.BytesIO()
-    pacsv.write_csv(table, buffer)
+    write(table, buffer)
     return buffer.getvalue()
 
 
@@ -249,7 +240,8 @@ def is_complete(run: Path) -> bool:
 def stored_runs(store: Path) -> list[Path]:
     """Return the directories of all complete runs of a store, in the order of their names."""
     if not store.is_dir():
-        raise InputError(f"{store}: no such directory")
+        kind = "is a file, not a directory" if store.exists() else "no such directory"
+        raise InputError(f"{store}: {kind}")
     return sorted(path for path in store.iterdir() if is_complete(path))
 
 

@@ -1,14 +1,20 @@
-"""What external simulators have in common: they are watched from outside."""
+"""What external simulators have in common: they are watched from outside, and they list pairs."""
 
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from dnatrace.simulators.base import CourseState, SimulatorSetup, checked_mask
+from dnatrace.errors import InputError
+from dnatrace.records import DayContacts
+from dnatrace.simulators._kernels import AT_HOME_ONLY, NOWHERE
+from dnatrace.simulators.base import ContactKind, CourseState, People, SimulatorSetup
 
 USUAL_PEOPLE = 10_000
+_HOUSEHOLD = int(ContactKind.HOUSEHOLD)
+_MOST_SEED = 2**31 - 1
 
 
 def arguments_of(setup: SimulatorSetup) -> dict[str, Any]:
@@ -16,29 +22,24 @@ def arguments_of(setup: SimulatorSetup) -> dict[str, Any]:
     return asdict(setup) | {"n_people": setup.n_people or USUAL_PEOPLE}
 
 
-class ExternalPeople:
+def check_draws(
+    name: str, seed: int, initially_infected: int, n_people: int, *, least_seed: int
+) -> None:
+    """Raise unless a simulator takes that seed and there are so many people to infect."""
+    if not least_seed <= seed <= _MOST_SEED:
+        raise InputError(f"seed: {name} takes seeds of {least_seed} … {_MOST_SEED}, not {seed}")
+    if not 0 <= initially_infected <= n_people:
+        raise InputError(
+            f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
+        )
+
+
+class ExternalPeople(People):
     """People of an external simulator: last states read, infections noticed."""
 
     def __init__(self, states: NDArray[np.uint8]) -> None:
-        self.n_people: int = states.size
-        self.day: int = 0
-        self._states = states
-        self._infected_on = np.where(states != CourseState.UNINFECTED, 0, -1).astype(np.int32)
-        self._isolated = np.zeros(states.size, dtype=np.bool_)
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """The `CourseState` of each person: uint8 [people], a copy."""
-        return self._states.copy()
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
-        return self._infected_on.copy()
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
-        self._isolated = checked_mask(isolated, self.n_people)
+        infected = states != CourseState.UNINFECTED
+        super().__init__(states, np.where(infected, 0, -1).astype(np.int32))
 
     def _end_day(self, states: NDArray[np.uint8]) -> None:
         """Take over the states at the end of a day."""
@@ -46,3 +47,58 @@ class ExternalPeople:
         self._states = states
         newly = (self._infected_on < 0) & (states != CourseState.UNINFECTED)
         self._infected_on[newly] = self.day
+
+
+def both_directions(
+    first: NDArray[Any],
+    second: NDArray[Any],
+    kinds: NDArray[np.uint8],
+    presence: NDArray[np.uint8],
+) -> DayContacts:
+    """Return every pair as two directed contacts, without those that could not take place.
+
+    Left out: a person with themselves, and pairs with an end whose `presence` uint8 [people]
+    (`EVERYWHERE`, `AT_HOME_ONLY`, `NOWHERE`) does not allow the kind of the pair. Ids must be in
+    range. A receiver's contacts stand in the order of the pairs.
+
+    Cost: two passes over the pairs; about 2 ms for 200,000 of them.
+    """
+    offsets, senders, sorted_kinds = _group(first, second, kinds, presence)
+    return DayContacts(offsets=offsets, senders=senders, kinds=sorted_kinds)
+
+
+@njit(cache=True)
+def _takes_place(one: Any, other: Any, kind: Any, presence: Any) -> Any:
+    if one == other:
+        return False
+    least = max(presence[one], presence[other])
+    return least < AT_HOME_ONLY or (least < NOWHERE and kind == _HOUSEHOLD)
+
+
+@njit(cache=True)
+def _group(first: Any, second: Any, kinds: Any, presence: Any) -> Any:
+    n_people = presence.size
+    offsets = np.zeros(n_people + 1, dtype=np.int32)
+    kept = np.empty(first.size, dtype=np.bool_)
+    for i in range(first.size):
+        one, other = np.uint32(first[i]), np.uint32(second[i])
+        kept[i] = _takes_place(one, other, kinds[i], presence)
+        if kept[i]:
+            offsets[one + np.uint32(1)] += 1
+            offsets[other + np.uint32(1)] += 1
+    for person in range(n_people):
+        offsets[person + 1] += offsets[person]
+    place = offsets[:-1].copy()
+    senders = np.empty(offsets[n_people], dtype=np.int32)
+    sorted_kinds = np.empty(offsets[n_people], dtype=np.uint8)
+    for i in range(first.size):
+        if not kept[i]:
+            continue
+        one, other = np.uint32(first[i]), np.uint32(second[i])
+        at = np.uint32(place[one])
+        senders[at], sorted_kinds[at] = other, kinds[i]
+        place[one] += 1
+        at = np.uint32(place[other])
+        senders[at], sorted_kinds[at] = one, kinds[i]
+        place[other] += 1
+    return offsets, senders, sorted_kinds

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.rng import philox
+from dnatrace.rng import philox, uniform_at
 from dnatrace.simulators.base import ContactKind
 
 _HOUSEHOLD = int(ContactKind.HOUSEHOLD)
@@ -51,6 +51,37 @@ def active_edges(key: Any, day: Any, n_edges: Any, threshold: Any) -> Any:
         bits |= (w3 & low < limit) << 6 | (w3 >> half < limit) << 7
         active[block] = bits
     return active
+
+
+@njit(cache=True, parallel=True)
+def active_edges_by_network(key: Any, day: Any, networks: Any, thresholds: Any) -> Any:
+    """Flip the same coins as `active_edges`, each edge with the threshold of its network.
+
+    `networks` uint8 [edges], `thresholds` uint64 [networks]. A lower threshold leaves a part of the
+    edges that a higher one has. Cost: one Philox call for eight edges, parallel.
+    """
+    active = np.zeros((networks.size + 7) >> 3, dtype=np.uint8)
+    low, half = np.uint64(0xFFFF), np.uint64(16)
+    for block in prange(active.size):
+        words = philox(key, block, day, 0, 0)
+        for i in range(min(8, networks.size - 8 * block)):
+            word = words[i >> 1]
+            coin = word >> half if i & 1 else word & low
+            if coin < thresholds[networks[8 * block + i]]:
+                active[block] |= np.uint8(1 << i)
+    return active
+
+
+@njit(cache=True, parallel=True)
+def thin_partners(key: Any, day: Any, owners: Any, partners: Any, share: Any) -> None:
+    """Call off random meetings but for a share of them, in place: both ends draw the same number.
+
+    Cost: one Philox call per place, parallel.
+    """
+    for place in prange(partners.size):
+        one, other = owners[place], partners[place]
+        if other >= 0 and uniform_at(key, min(one, other), day, max(one, other)) >= share:
+            partners[place] = -1
 
 
 @njit(cache=True, parallel=True)
@@ -205,6 +236,9 @@ def gather_contacts(
 def pack_contacts(room: Any, scratch: Any, counts: Any) -> Any:
     """Close the gaps between the lists of `gather_contacts`: (offsets, senders, kinds).
 
+    Whose list it is, is the receiver; whom they meet, senders. A meeting is in both lists, so both
+    directions are there.
+
     Cost: one sequential pass over people, then contiguous copies, parallel over people.
     """
     n_people = counts.shape[0]
@@ -222,28 +256,3 @@ def pack_contacts(room: Any, scratch: Any, counts: Any) -> Any:
             senders[begin + i] = scratch[source + i]
             kinds[begin + i] = np.uint8(i >= first_occupation) + np.uint8(i >= first_random)
     return offsets, senders, kinds
-
-
-@njit(cache=True, parallel=True)
-def drop_absent(offsets: Any, senders: Any, presence: Any) -> Any:
-    """Leave out contacts with an end that is not `EVERYWHERE`: (offsets, senders).
-
-    Cost: two passes over the contacts, parallel over receivers.
-    """
-    n_people = presence.size
-    kept = np.zeros(n_people + 1, dtype=np.int32)
-    for p in prange(n_people):
-        if presence[p] == EVERYWHERE:
-            for k in range(offsets[p], offsets[p + 1]):
-                kept[p + 1] += presence[senders[k]] == EVERYWHERE
-    for p in range(n_people):
-        kept[p + 1] += kept[p]
-    out = np.empty(kept[n_people], dtype=np.int32)
-    for p in prange(n_people):
-        if presence[p] == EVERYWHERE:
-            i = kept[p]
-            for k in range(offsets[p], offsets[p + 1]):
-                if presence[senders[k]] == EVERYWHERE:
-                    out[i] = senders[k]
-                    i += 1
-    return kept, out

@@ -65,42 +65,6 @@ def rewire_ring(key: Any, first: Any, second: Any, n: Any, reach: Any, probabili
 
 
 @njit(cache=True)
-def adjacency(first: Any, second: Any, n_people: Any) -> Any:
-    """Return (offsets, neighbours, edge ids) of an edge list, both directions.
-
-    Edges are numbered anew in the order of their lower end, so that a pass over people reads half
-    of the edge ids in order. Cost: three passes over the edges.
-    """
-    offsets = np.zeros(n_people + 1, dtype=np.int32)
-    for e in range(first.size):
-        offsets[first[e] + 1] += 1
-        offsets[second[e] + 1] += 1
-    for p in range(n_people):
-        offsets[p + 1] += offsets[p]
-    cursor = offsets[:-1].copy()
-    neighbours = np.empty(2 * first.size, dtype=np.int32)
-    edges = np.empty(2 * first.size, dtype=np.int32)
-    for e in range(first.size):
-        a, b = first[e], second[e]
-        neighbours[cursor[a]] = b
-        edges[cursor[a]] = e
-        cursor[a] += 1
-        neighbours[cursor[b]] = a
-        edges[cursor[b]] = e
-        cursor[b] += 1
-    number = np.empty(first.size, dtype=np.int32)
-    n_numbered = 0
-    for p in range(n_people):
-        for k in range(offsets[p], offsets[p + 1]):
-            if neighbours[k] > p:
-                number[edges[k]] = n_numbered
-                n_numbered += 1
-    for k in range(edges.size):
-        edges[k] = number[edges[k]]
-    return offsets, neighbours, edges
-
-
-@njit(cache=True)
 def null_vector(rows: Any) -> Any:
     """Return a vector v with v @ rows = 0 for rows [m + 1, m], by elimination with pivots.
 

@@ -172,23 +172,23 @@ def _address(pointer: Any) -> int:
 
 
 class Model:
-    """A model and its views.
-
-    Args:
-        n_people: at least `FEWEST_PEOPLE`; below, the simulator ends the process.
-        seed: of its generator.
-        initially_infected: infected on day 0.
-        keeps_household: whether isolated people still meet their housemates.
-    """
+    """A model of at least `FEWEST_PEOPLE` (below, the simulator ends the process) and its views."""
 
     def __init__(
-        self, *, n_people: int, seed: int, initially_infected: int, keeps_household: bool
+        self,
+        *,
+        n_people: int,
+        seed: int,
+        initially_infected: int,
+        keeps_household: bool,
+        transmissibility: float = 1.0,
     ) -> None:
         self._compiled, python = load()
         self.variant = variant_of(self._compiled)
         sizes = {"n_total": n_people, "rng_seed": seed, "n_seed_infection": initially_infected}
         with tempfile.TemporaryDirectory() as folder:
-            parameters = self._parameters(python, sizes, Path(folder) / "households.csv")
+            households = Path(folder) / "households.csv"
+            parameters = self._parameters(python, sizes, households, transmissibility)
             self._model = python.Model(parameters)
         self._c = self._model.c_model
         self._n = n_people
@@ -210,9 +210,12 @@ class Model:
             self._edges = _view(int(self._household["edges"][0]), _EDGE, n_edges)
             self._all_edges = self._edges.copy()
 
-    def _parameters(self, python: Any, sizes: dict[str, int], households: Path) -> Any:
+    def _parameters(
+        self, python: Any, sizes: dict[str, int], households: Path, transmissibility: float
+    ) -> Any:
         """Return its parameters with the values of the papers, for both variants."""
         values = {row["name"]: float(row["value"]) for row in read_table("parameters.csv")}
+        values["infectious_rate"] *= transmissibility
         values |= _OTHER_PARAMETERS | sizes | {"end_time": _most_days(self._compiled)}
         _write_households(households)
         files = {"input_households": str(households), "output_file_dir": ""}

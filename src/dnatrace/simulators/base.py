@@ -12,6 +12,7 @@ from dnatrace.errors import InputError
 from dnatrace.plugins import Plugin
 from dnatrace.records import DayContacts
 
+NAME = "who meets whom, and who gets infected (docs/simulators.md)"  # of `simulator.name`
 N_AGE_GROUPS = 9  # decades: 0-9, 10-19, …, 70-79, 80 and over
 
 # Age groups 0-1 are children, 2-6 adults, 7-8 elderly: types that differ in their contacts.
@@ -90,7 +91,10 @@ class Simulator(Protocol):
         """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
 
     def advance(self) -> DayContacts:
-        """Advance one day and return the contacts over which the disease could pass that day."""
+        """Advance one day and return the contacts over which the disease could pass that day.
+
+        They are directed: where both people hear of a meeting, it is there in both directions.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +133,34 @@ class SimulatorSettings(Plugin):
         """Return the simulator of these settings on day 0."""
 
 
-def checked_mask(isolated: NDArray[np.bool_], n_people: int) -> NDArray[np.bool_]:
-    """Return a copy of a mask over people, or say what is wrong with it."""
-    mask = np.array(isolated)
-    if mask.dtype != np.bool_ or mask.shape != (n_people,):
-        raise InputError(
-            f"isolated must be a boolean array [{n_people}], not {mask.dtype} {list(mask.shape)}"
-        )
-    return mask
+class People:
+    """What every simulator keeps of its people; the arrays it is given are shared, not copied."""
+
+    def __init__(self, states: NDArray[np.uint8], infected_on: NDArray[np.int32]) -> None:
+        self.n_people: int = states.size
+        self.day: int = 0
+        self._states, self._infected_on = states, infected_on
+        self._isolated = np.zeros(states.size, dtype=np.bool_)
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """The `CourseState` of each person: uint8 [people], a copy."""
+        return self._states.copy()
+
+    @property
+    def infected_on(self) -> NDArray[np.int32]:
+        """The day of the first infection of each person, -1 for never: int32 [people], a copy."""
+        return self._infected_on.copy()
+
+    def isolate(self, isolated: NDArray[np.bool_]) -> None:
+        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
+        mask = np.array(isolated)
+        if mask.dtype != np.bool_ or mask.shape != (self.n_people,):
+            raise InputError(
+                f"isolated must be a boolean array [{self.n_people}], "
+                f"not {mask.dtype} {list(mask.shape)}"
+            )
+        self._isolated = mask
 
 
 def means_by_age_type(

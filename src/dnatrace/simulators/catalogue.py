@@ -11,5 +11,8 @@ SIMULATORS: Catalogue[SimulatorSettings] = Catalogue(
     SimulatorSettings,  # type: ignore[type-abstract]
     "dnatrace.simulators",
     (CitySettings, ReplaySettings, OpenABMSettings, CovasimSettings),
-    own=("contacts", "transmissibility"),
+    own=(
+        *("contacts", "distancing"),
+        *("imports_per_day", "season", "vaccination", "variant"),
+    ),
 )

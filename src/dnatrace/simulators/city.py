@@ -5,10 +5,12 @@ its figures. `verification/city.py` compares it with the reference simulator.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import field_validator
 
 from dnatrace import reference_data
 from dnatrace.errors import InputError
@@ -16,7 +18,7 @@ from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
 from dnatrace.simulators import _kernels
-from dnatrace.simulators.base import Simulator, SimulatorSettings, SimulatorSetup, checked_mask
+from dnatrace.simulators.base import NAME, People, Simulator, SimulatorSettings, SimulatorSetup
 from dnatrace.simulators.disease import (
     TRANSMISSIBILITY,
     Disease,
@@ -25,9 +27,20 @@ from dnatrace.simulators.disease import (
     Transmissibility,
     of_transmissibility,
 )
-from dnatrace.simulators.population import Population, PopulationParameters
+from dnatrace.simulators.population import NETWORK_AGE_TYPES, Population, PopulationParameters
+from dnatrace.simulators.times import (
+    Distancing,
+    Factor,
+    Season,
+    TimesSettings,
+    Vaccination,
+    Variant,
+    in_force,
+    ordered,
+)
 
 _COIN = 2**16  # resolution of the coin of an occupation edge
+_SCHOOLS = (0, 1)  # the networks of children; the others are work and its like of the elderly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +54,20 @@ class CityParameters:
 class CitySettings(SimulatorSettings):
     """The built-in city."""
 
-    name: Literal["city"] = setting(
-        "city", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["city"] = setting("city", NAME)
     transmissibility: Transmissibility = TRANSMISSIBILITY
+    distancing: tuple[Distancing, ...] = setting(
+        (), "schedule: tables of from_day and the shares of work, school and random meetings"
+    )
+    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
+    season: Season = Season()
+    vaccination: Vaccination = Vaccination()
+    variant: Variant = Variant()
+
+    @field_validator("distancing")
+    @classmethod
+    def _in_order(cls, schedule: tuple[Distancing, ...]) -> tuple[Distancing, ...]:
+        return ordered(schedule)
 
     @classmethod
     def figures(cls) -> list[dict[str, str]]:
@@ -59,10 +82,17 @@ class CitySettings(SimulatorSettings):
             initially_infected=setup.initially_infected,
             isolation_keeps_household=setup.isolation_keeps_household,
             parameters=CityParameters(disease=of_transmissibility(self.transmissibility)),
+            times=TimesSettings(
+                season=self.season,
+                imports_per_day=self.imports_per_day,
+                vaccination=self.vaccination,
+                variant=self.variant,
+            ),
+            distancing=self.distancing,
         )
 
 
-class City:
+class City(People):
     """A city of households, workplaces, schools and chance meetings in which a disease spreads.
 
     The contacts of a day are (1) everyone with everyone at home; (2) the edges of the occupation
@@ -71,13 +101,10 @@ class City:
     pairs with an isolated, hospitalised or dead end are dropped. The order of a day is that of
     `simulators.base.Simulator`.
 
-    Args:
-        n_people: how many people to draw, 10,000 when None; not with `population`.
-        seed: of every draw; cities of one seed differ only by their decisions.
-        initially_infected: how many people are infected on day 0, or their ids.
-        isolation_keeps_household: whether isolated people still meet their housemates.
-        parameters: the figures; the published ones when None.
-        population: the people, instead of drawing them.
+    Arguments are as in `SimulatorSetup`, 10,000 people and the published figures when None;
+    `initially_infected` may be ids, and `population` people to use instead of drawing `n_people`.
+    Cities of one seed differ only by their decisions.
+    `times` change the disease over time, `distancing` says which share of meetings takes place.
     """
 
     def __init__(
@@ -89,6 +116,8 @@ class City:
         isolation_keeps_household: bool = False,
         parameters: CityParameters | None = None,
         population: Population | None = None,
+        times: TimesSettings | None = None,
+        distancing: tuple[Distancing, ...] = (),
     ) -> None:
         parameters = parameters or CityParameters()
         if population is None:
@@ -104,16 +133,20 @@ class City:
         self._coin_threshold = round(parameters.population.daily_fraction * _COIN)
         self._occupation_key = Stream(seed, "contacts/occupation").key
         self._random_key = Stream(seed, "contacts/random").key
-        self._day = 0
-        self._isolated = np.zeros(self.n_people, dtype=np.bool_)
-        self._lay_out()
+        self.age_groups: NDArray[np.uint8] = population.age_groups
+        self.households: NDArray[np.int32] = population.households
+        self._thinning_key = Stream(seed, "contacts/random-called-off").key
+        self._distancing = distancing
         self._disease = Disease(
             age_groups=population.age_groups,
             mean_contacts=population.mean_contacts,
             seed=seed,
             initially_infected=initially_infected,
             parameters=parameters.disease,
+            times=times,
         )
+        super().__init__(self._disease.states, self._disease.infected_on)
+        self._lay_out()
 
     def _lay_out(self) -> None:
         """Prepare what stays the same every day: homes, meeting places, room for the lists."""
@@ -131,59 +164,48 @@ class City:
         self._scratch = np.empty(self._room[-1] + 1, dtype=np.int32)
         self._counts = np.empty((self.n_people, 3), dtype=np.int32)
 
-    @property
-    def n_people(self) -> int:
-        """The number of people; ids are 0 … n_people-1."""
-        return self.population.n_people
-
-    @property
-    def day(self) -> int:
-        """The number of days advanced so far."""
-        return self._day
-
-    @property
-    def age_groups(self) -> NDArray[np.uint8]:
-        """The decade of age of each person, 0 … 8: uint8 [people]."""
-        return self.population.age_groups
-
-    @property
-    def households(self) -> NDArray[np.int32]:
-        """The household id of each person: int32 [people]; housemates have consecutive ids."""
-        return self.population.households
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """The `CourseState` of each person: uint8 [people], a copy."""
-        return self._disease.states.copy()
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """The day of infection of each person, -1 for never: int32 [people], a copy."""
-        return self._disease.infected_on.copy()
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
-        self._isolated = checked_mask(isolated, self.n_people)
-
     def advance(self) -> DayContacts:
         """Advance one day and return its contacts, both directions.
 
         Cost: O(people + contacts); about 1 ms for 10,000 people on two cores.
         """
-        self._day += 1
+        self.day += 1
         presence = self._disease.presence(
             self._isolated, isolation_keeps_household=self._isolation_keeps_household
         )
-        contacts = self._contacts(self._day, presence)
-        self._disease.spread(contacts, self._day)
+        contacts = self._contacts(self.day, presence)
+        self._disease.spread(contacts, self.day)
         return contacts
+
+    def _meetings(self, day: int) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+        """Return which occupation edges are active, and who meets at the places of the day."""
+        n_edges, threshold = self.population.n_edges, self._coin_threshold
+        partners = _kernels.random_partners(self._random_key, day, self._place_owners)
+        rules = in_force(self._distancing, day)
+        if rules is None:
+            return _kernels.active_edges(self._occupation_key, day, n_edges, threshold), partners
+        shares = np.full(len(NETWORK_AGE_TYPES), rules.work)
+        shares[list(_SCHOOLS)] = rules.school
+        active = _kernels.active_edges_by_network(
+            self._occupation_key,
+            day,
+            self._edge_networks,
+            np.rint(shares * threshold).astype(np.uint64),
+        )
+        _kernels.thin_partners(self._thinning_key, day, self._place_owners, partners, rules.random)
+        return active, partners
+
+    @cached_property
+    def _edge_networks(self) -> NDArray[np.uint8]:
+        """The network of every occupation edge: uint8 [edges]."""
+        people = self.population
+        networks = np.zeros(people.n_edges, dtype=np.uint8)
+        networks[people.edges] = np.repeat(people.networks, np.diff(people.neighbour_offsets))
+        return networks
 
     def _contacts(self, day: int, presence: NDArray[np.uint8]) -> DayContacts:
         people = self.population
-        active = _kernels.active_edges(
-            self._occupation_key, day, people.n_edges, self._coin_threshold
-        )
-        partners = _kernels.random_partners(self._random_key, day, self._place_owners)
+        active, partners = self._meetings(day)
         _kernels.gather_contacts(
             presence,
             self._home_first,

@@ -11,7 +11,7 @@ import io
 import random
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
@@ -23,22 +23,31 @@ from dnatrace.errors import InputError, require_at_least
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
-from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of
+from dnatrace.simulators._external import (
+    USUAL_PEOPLE,
+    ExternalPeople,
+    arguments_of,
+    both_directions,
+    check_draws,
+)
 from dnatrace.simulators._kernels import AT_HOME_ONLY, EVERYWHERE, NOWHERE
-from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
     N_AGE_GROUPS,
+    NAME,
     ContactKind,
     CourseState,
     Simulator,
     SimulatorSettings,
     SimulatorSetup,
 )
+from dnatrace.simulators.disease import TRANSMISSIBILITY, Transmissibility
+from dnatrace.simulators.times import Factor
 
 ADDRESS = "https://github.com/InstituteforDiseaseModeling/covasim"
 SUPPORTED = ("3.1.", "4.0.")
 _MOST_SEED = 2**31 - 1
 _MOST_DAYS = 366
+_BETA = 0.016  # transmission per contact, the default of both versions
 
 # Layers of the hybrid population: households, schools, workplaces, community.
 _KINDS = {
@@ -61,11 +70,7 @@ def installed_version() -> str | None:
 def installed_build() -> str | None:
     """Return `Covasim.source` of the installed version, None when there is none."""
     version = installed_version()
-    return None if version is None else _source(version)
-
-
-def _source(version: str) -> str:
-    return f"Covasim {version}"
+    return None if version is None else f"Covasim {version}"
 
 
 def load() -> Any:
@@ -100,13 +105,17 @@ def load() -> Any:
 class CovasimSettings(SimulatorSettings):
     """Covasim, when it is installed."""
 
-    name: Literal["covasim"] = setting(
-        "covasim", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["covasim"] = setting("covasim", NAME)
+    transmissibility: Transmissibility = TRANSMISSIBILITY
+    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
-        return Covasim(**arguments_of(setup))
+        return Covasim(
+            **arguments_of(setup),
+            transmissibility=self.transmissibility,
+            imports_per_day=self.imports_per_day,
+        )
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
@@ -142,12 +151,9 @@ class Covasim(ExternalPeople):
     draws of a day come from a stream of their own, so that several simulators do not disturb each
     other; the global generators are left as they were.
 
-    Args:
-        n_people: how many people, 10 at least.
-        seed: of every draw, below 2^31.
-        initially_infected: how many people are infected on day 0.
-        isolation_keeps_household: whether isolated people still meet their housemates.
-        n_days: the most days it will be advanced; Covasim lays out its results for them.
+    Arguments are as in `SimulatorSetup`: 10 people at least, a seed below 2^31. Covasim lays out
+    its results for `n_days`. `transmissibility` is a factor on its
+    transmission per contact.
     """
 
     def __init__(
@@ -158,14 +164,11 @@ class Covasim(ExternalPeople):
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,
         n_days: int = _MOST_DAYS,
+        transmissibility: float = 1.0,
+        imports_per_day: float = 0.0,
     ) -> None:
         require_at_least("people", n_people, 10)
-        if not 0 <= seed <= _MOST_SEED:
-            raise InputError(f"seed: Covasim takes seeds of 0 … {_MOST_SEED}, not {seed}")
-        if not 0 <= initially_infected <= n_people:
-            raise InputError(
-                f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
-            )
+        check_draws("Covasim", seed, initially_infected, n_people, least_seed=0)
         module = load()
         factor_at_home = 1.0 if isolation_keeps_household else 0.0
         settings = {
@@ -179,11 +182,14 @@ class Covasim(ExternalPeople):
             "verbose": 0,
             "quar_factor": {"h": factor_at_home, "s": 0.0, "w": 0.0, "c": 0.0},
         }
+        # Left out at their defaults, so that it runs as it does alone.
+        settings |= {"beta": _BETA * transmissibility} if transmissibility != 1.0 else {}
+        settings |= {"n_imports": imports_per_day} if imports_per_day > 0.0 else {}
         self._sim = _build(module, settings, seed)
         self._in_isolation = AT_HOME_ONLY if isolation_keeps_household else NOWHERE
         self._n_days = n_days
         super().__init__(self._sim.states())
-        self.source: str = _source(module.__version__)
+        self.source: str = f"Covasim {module.__version__}"
         ages = self._sim.ages() // 10
         self.age_groups: NDArray[np.uint8] = np.minimum(ages, N_AGE_GROUPS - 1).astype(np.uint8)
         self.households: NDArray[np.int32] = _households(*self._sim.layer("h"), n_people)
@@ -224,21 +230,7 @@ class Covasim(ExternalPeople):
         return self._sim.states()
 
 
-class _Version(Protocol):
-    """What differs between the versions."""
-
-    def ages(self) -> NDArray[Any]: ...
-
-    def layer(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]: ...
-
-    def states(self) -> NDArray[np.uint8]: ...
-
-    def quarantine(self, people: NDArray[np.bool_]) -> None: ...
-
-    def step(self) -> None: ...
-
-
-def _build(module: Any, settings: dict[str, Any], seed: int) -> _Version:
+def _build(module: Any, settings: dict[str, Any], seed: int) -> "_Three | _Four":
     with _global_randomness_kept():
         sim = module.Sim(**settings)
         sim.initialize()
@@ -335,11 +327,11 @@ def _course_states(
         np.uint8(CourseState.PRESYMPTOMATIC_MILD),
     )
     before[np.isnan(symptoms_on)] = CourseState.ASYMPTOMATIC
-    ill = np.where(
+    with_symptoms = np.where(
         severe_to_be, np.uint8(CourseState.SYMPTOMATIC), np.uint8(CourseState.SYMPTOMATIC_MILD)
     )
     np.copyto(states, before, where=infected)
-    np.copyto(states, ill, where=flags["symptomatic"])
+    np.copyto(states, with_symptoms, where=flags["symptomatic"])
     states[flags["severe"]] = CourseState.HOSPITALISED
     states[flags["critical"]] = CourseState.CRITICAL
     states[flags["dead"]] = CourseState.DEATH

@@ -3,22 +3,22 @@
 Infection follows the Sellke construction (Sellke 1983): each person has one tolerance, drawn once
 from Exp(1), and is infected on the day their accumulated hazard exceeds it. The chance on a day
 given no infection before is then 1 - exp(-hazard of the day), and two runs that differ in one
-decision differ only in what follows from it.
+decision differ only in what follows from it. A tolerance is kept divided by the person's scale of
+hazard, so that it compares with their exposure: emissions received since the first day.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 from scipy import stats
 
-from dnatrace.errors import InputError, require_at_least, require_share
+from dnatrace.errors import InputError, require_share
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
-from dnatrace.settings import setting
+from dnatrace.settings import NotNegative, Settings, Share, setting
 from dnatrace.simulators import _course_kernels, _kernels
 from dnatrace.simulators.base import (
     AGE_TYPES,
@@ -27,13 +27,16 @@ from dnatrace.simulators.base import (
     N_STATES,
     CourseState,
 )
+from dnatrace.simulators.times import TimesSettings
 
-ByAge = tuple[float, ...]
-MeanAndSd = tuple[float, float]
+_AGES = Field(min_length=N_AGE_GROUPS, max_length=N_AGE_GROUPS)
+SharesByAge = Annotated[tuple[Share, ...], _AGES]
+AtLeastOne = Annotated[float, Field(ge=1.0)]
+MeanAndSd = tuple[AtLeastOne, Annotated[float, Field(ge=1e-3)]]
 FirstInfected = int | Sequence[int] | NDArray[Any]
 
 # Of the settings of simulators in which this disease spreads.
-Transmissibility = Annotated[float, Field(ge=0.0)]
+Transmissibility = NotNegative
 TRANSMISSIBILITY: Any = setting(
     1.0, "of the disease itself: factor on the infectious rate of the published figures"
 )
@@ -42,8 +45,7 @@ _NO_KINDS = np.empty(0, dtype=np.uint8)
 _TAIL = 1e-12  # what a table of days leaves out of its gamma distribution
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiseaseParameters:
+class DiseaseParameters(Settings):
     """The figures of transmission and course; fractions by age group, times in days.
 
     All defaults are those of the baseline parameters of OpenABM-Covid19, April 2020 (Hinch et al.
@@ -76,56 +78,57 @@ class DiseaseParameters:
         critical_to_survival: from intensive care to hospital again, mean and sd.
     """
 
-    infectious_rate: float = 5.75  # infectious_rate
+    infectious_rate: NotNegative = 5.75  # infectious_rate
     infectious_period: MeanAndSd = (6.0, 2.5)  # mean_, sd_infectious_period
-    mild_factor: float = 0.48  # mild_infectious_factor
-    asymptomatic_factor: float = 0.29  # asymptomatic_infectious_factor
-    kind_weights: tuple[float, float, float] = (2.0, 1.0, 1.0)  # relative_transmission_*
+    mild_factor: NotNegative = 0.48  # mild_infectious_factor
+    asymptomatic_factor: NotNegative = 0.29  # asymptomatic_infectious_factor
+    kind_weights: tuple[NotNegative, NotNegative, NotNegative] = (
+        2.0,
+        1.0,
+        1.0,
+    )  # relative_transmission_*
     # relative_susceptibility_*
-    susceptibilities: ByAge = (0.71, 0.74, 0.79, 0.87, 0.98, 1.11, 1.26, 1.45, 1.66)
-    asymptomatic_fractions: ByAge = (0.18,) * N_AGE_GROUPS  # fraction_asymptomatic_*
+    susceptibilities: Annotated[tuple[NotNegative, ...], _AGES] = (
+        0.71,
+        0.74,
+        0.79,
+        0.87,
+        0.98,
+        1.11,
+        1.26,
+        1.45,
+        1.66,
+    )
+    asymptomatic_fractions: SharesByAge = (0.18,) * N_AGE_GROUPS  # fraction_asymptomatic_*
     # mild_fraction_*
-    mild_fractions: ByAge = (0.79, 0.79, 0.73, 0.68, 0.65, 0.59, 0.53, 0.41, 0.27)
+    mild_fractions: SharesByAge = (0.79, 0.79, 0.73, 0.68, 0.65, 0.59, 0.53, 0.41, 0.27)
     # hospitalised_fraction_*
-    hospitalised_fractions: ByAge = (
+    hospitalised_fractions: SharesByAge = (
         0.01, 0.0267, 0.0367, 0.0633, 0.08, 0.12, 0.1533, 0.16, 0.1367,
     )  # fmt: skip
     # critical_fraction_*
-    critical_fractions: ByAge = (0.05, 0.05, 0.05, 0.05, 0.063, 0.122, 0.274, 0.432, 0.709)
-    intensive_care_fractions: ByAge = (1.0,) * 8 + (0.5,)  # icu_allocation_*
+    critical_fractions: SharesByAge = (0.05, 0.05, 0.05, 0.05, 0.063, 0.122, 0.274, 0.432, 0.709)
+    intensive_care_fractions: SharesByAge = (1.0,) * 8 + (0.5,)  # icu_allocation_*
     # fatality_fraction_*
-    fatality_fractions: ByAge = (0.33, 0.25, 0.5, 0.5, 0.5, 0.69, 0.65, 0.88, 1.0)
+    fatality_fractions: SharesByAge = (0.33, 0.25, 0.5, 0.5, 0.5, 0.69, 0.65, 0.88, 1.0)
     time_to_symptoms: MeanAndSd = (6.0, 2.5)  # mean_, sd_time_to_symptoms
-    time_to_hospital: float = 5.14  # mean_time_to_hospital
-    time_to_critical: float = 2.5  # mean_time_to_critical
+    time_to_hospital: AtLeastOne = 5.14  # mean_time_to_hospital
+    time_to_critical: AtLeastOne = 2.5  # mean_time_to_critical
     time_to_death: MeanAndSd = (6.0, 2.0)  # mean_, sd_time_to_death
     time_to_recovery: MeanAndSd = (12.0, 5.0)  # mean_, sd_time_to_recover
     asymptomatic_to_recovery: MeanAndSd = (15.0, 5.0)  # mean_, sd_asymptomatic_to_recovery
     hospital_to_recovery: MeanAndSd = (8.0, 3.0)  # mean_, sd_time_hospitalised_recovery
     critical_to_survival: MeanAndSd = (4.0, 2.0)  # mean_, sd_time_critical_survive
 
-    def __post_init__(self) -> None:
-        for name in ("infectious_rate", "mild_factor", "asymptomatic_factor"):
-            require_at_least(name, getattr(self, name), 0.0)
-        for weight in self.kind_weights:
-            require_at_least("kind_weights", weight, 0.0)
-        _require_by_age("susceptibilities", self.susceptibilities)
-        for value in self.susceptibilities:
-            require_at_least("susceptibilities", value, 0.0)
-        for name in (n for n in self.__dataclass_fields__ if n.endswith("_fractions")):
-            _require_by_age(name, getattr(self, name))
-            for value in getattr(self, name):
-                require_share(name, value)
+    @model_validator(mode="after")
+    def _courses_are_shares(self) -> Self:
         for both in zip(self.asymptomatic_fractions, self.mild_fractions, strict=True):
             require_share("the sum of asymptomatic and mild fractions", sum(both))
-        for name, time in self._gamma_times().items():
-            require_at_least(f"the mean of {name}", time[0], 1.0)
-            require_at_least(f"the sd of {name}", time[1], 1e-3)
-        require_at_least("time_to_hospital", self.time_to_hospital, 1.0)
-        require_at_least("time_to_critical", self.time_to_critical, 1.0)
+        return self
 
     def _gamma_times(self) -> dict[str, MeanAndSd]:
-        names = (n for n in self.__dataclass_fields__ if "_to_" in n or n == "infectious_period")
+        fields = type(self).model_fields
+        names = (n for n in fields if "_to_" in n or n == "infectious_period")
         times = {name: getattr(self, name) for name in names}
         return {name: time for name, time in times.items() if isinstance(time, tuple)}
 
@@ -197,8 +200,7 @@ class DiseaseParameters:
 
 def of_transmissibility(factor: float) -> DiseaseParameters:
     """Return the published figures with the infectious rate times a factor."""
-    published = DiseaseParameters()
-    return replace(published, infectious_rate=factor * published.infectious_rate)
+    return DiseaseParameters(infectious_rate=factor * DiseaseParameters().infectious_rate)
 
 
 class Disease:
@@ -217,6 +219,7 @@ class Disease:
         seed: int,
         initially_infected: FirstInfected,
         parameters: DiseaseParameters,
+        times: TimesSettings | None = None,
     ) -> None:
         n_people = age_groups.size
         people = np.arange(n_people)
@@ -236,6 +239,9 @@ class Disease:
         self.infected_on: NDArray[np.int32] = np.full(n_people, -1, dtype=np.int32)
         self._next_states = np.zeros(n_people, dtype=np.uint8)
         self._change_days = np.full(n_people, _course_kernels.NEVER, dtype=np.int32)
+        self.times = times.build(age_groups, seed) if times is not None else None
+        if self.times is not None:
+            self._tolerance = self.times.tolerances(self._tolerance)
         self._tolerance[_first_infected(initially_infected, n_people, seed)] = -1.0
         self._tolerance_reached(day=0)
 
@@ -253,17 +259,34 @@ class Disease:
         emitted = _course_kernels.emissions(
             day, self.states, self.infected_on, self._course_factors, self._mass
         )
-        kinds = _NO_KINDS if contacts.kinds is None else contacts.kinds
+        if self.times is not None:
+            emitted = self.times.emissions(emitted, day)
+            susceptible = self.states == CourseState.UNINFECTED
+            self._tolerance[self.times.arrivals(susceptible, day)] = -1.0
+        self._expose(contacts, emitted, self._exposure)
+        if self.times is None or not self.times.has_variant.any():
+            self._tolerance_reached(day)
+            return
+        met, met_variant = np.zeros((2, emitted.size))
+        self._expose(contacts, emitted, met)
+        self._expose(contacts, emitted * self.times.has_variant, met_variant)
+        self._tolerance_reached(day)
+        infected = np.flatnonzero((self.infected_on == day) & (met > 0.0))
+        self.times.inherit(infected, met_variant[infected] / met[infected], day)
+
+    def _expose(
+        self, contacts: DayContacts, emitted: NDArray[np.float64], exposure: NDArray[np.float64]
+    ) -> None:
+        """Add what the uninfected meet on their contacts to an exposure, in place."""
         _course_kernels.expose(
             contacts.offsets,
             contacts.senders,
-            kinds,
+            _NO_KINDS if contacts.kinds is None else contacts.kinds,
             emitted,
             self._kind_weights,
             self.states,
-            self._exposure,
+            exposure,
         )
-        self._tolerance_reached(day)
 
     def _tolerance_reached(self, day: int) -> None:
         _course_kernels.move_on(
@@ -291,13 +314,6 @@ def _first_infected(which: FirstInfected, n_people: int, seed: int) -> NDArray[n
     if people.ndim != 1 or (people.size and not 0 <= people.min() <= people.max() < n_people):
         raise InputError(f"initially_infected must be ids in 0 … {n_people - 1}")
     return people
-
-
-def _require_by_age(name: str, values: ByAge) -> None:
-    if len(values) != N_AGE_GROUPS:
-        raise InputError(
-            f"{name} needs {N_AGE_GROUPS} values, one per age group, not {len(values)}"
-        )
 
 
 def _gamma(time: MeanAndSd) -> Any:

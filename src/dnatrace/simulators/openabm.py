@@ -15,19 +15,25 @@ from dnatrace.errors import InputError
 from dnatrace.records import DayContacts
 from dnatrace.settings import setting
 from dnatrace.simulators import _openabm_model
-from dnatrace.simulators._external import USUAL_PEOPLE, ExternalPeople, arguments_of
+from dnatrace.simulators._external import (
+    USUAL_PEOPLE,
+    ExternalPeople,
+    arguments_of,
+    both_directions,
+    check_draws,
+)
 from dnatrace.simulators._openabm_process import Line
-from dnatrace.simulators._pairs import both_directions
 from dnatrace.simulators.base import (
     MEETS_NOBODY,
+    NAME,
     Simulator,
     SimulatorSettings,
     SimulatorSetup,
 )
+from dnatrace.simulators.disease import TRANSMISSIBILITY, Transmissibility
 
 ADDRESS = _openabm_model.ADDRESS
 FEWEST_PEOPLE = _openabm_model.FEWEST_PEOPLE
-_MOST_SEED = 2**31 - 1
 
 
 def is_installed() -> bool:
@@ -77,21 +83,20 @@ def _build_at(*_places: tuple[str, int]) -> str | None:
         return None  # whoever runs it is told why
 
 
-def _source(facts: dict[str, Any]) -> str:
-    version = f" {facts['version']}" if facts["version"] else ""
-    return f"OpenABM-Covid19{version} ({facts['variant']})"
+def _source(build: dict[str, Any]) -> str:
+    version = f" {build['version']}" if build["version"] else ""
+    return f"OpenABM-Covid19{version} ({build['variant']})"
 
 
 class OpenABMSettings(SimulatorSettings):
     """OpenABM-Covid19, when it is installed."""
 
-    name: Literal["openabm"] = setting(
-        "openabm", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["openabm"] = setting("openabm", NAME)
+    transmissibility: Transmissibility = TRANSMISSIBILITY
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
-        return OpenABM(**arguments_of(setup))
+        return OpenABM(**arguments_of(setup), transmissibility=self.transmissibility)
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
@@ -124,12 +129,9 @@ class OpenABM(ExternalPeople):
     global, and it ends its process when it cannot continue. `infected_on` keeps the first
     infection.
 
-    Args:
-        n_people: how many people, 5,000 at least: with fewer it cannot draw its households.
-        seed: of every draw, 1 … 2^31 - 1.
-        initially_infected: how many people are infected on day 0.
-        isolation_keeps_household: whether isolated people still meet their housemates.
-        n_days: the most days it will be advanced, to be told at once if they are too many.
+    Arguments are as in `SimulatorSetup`: 5,000 people at least, because with fewer it cannot draw
+    its households, and a seed of 1 … 2^31 - 1. `n_days` tells at once if they are too many.
+    `transmissibility` is a factor on its infectious rate.
     """
 
     def __init__(
@@ -140,23 +142,19 @@ class OpenABM(ExternalPeople):
         initially_infected: int = 5,
         isolation_keeps_household: bool = False,
         n_days: int | None = None,
+        transmissibility: float = 1.0,
     ) -> None:
         if n_people < FEWEST_PEOPLE:
             raise InputError(
                 f"people: OpenABM-Covid19 needs {FEWEST_PEOPLE} at least, not {n_people}"
             )
-        if not 1 <= seed <= _MOST_SEED:
-            raise InputError(f"seed: OpenABM-Covid19 takes seeds of 1 … {_MOST_SEED}, not {seed}")
-        if not 0 <= initially_infected <= n_people:
-            raise InputError(
-                f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
-            )
+        check_draws("OpenABM-Covid19", seed, initially_infected, n_people, least_seed=1)
         _require_installed()
         self._line = Line()
-        facts = self._line.ask("describe")
-        self.variant: str = facts["variant"]
-        self.source: str = _source(facts)
-        self._most_days: int = facts["most_days"]
+        build = self._line.ask("describe")
+        self.variant: str = build["variant"]
+        self.source: str = _source(build)
+        self._most_days: int = build["most_days"]
         self._require_days(n_days or 0)
         states, self.age_groups, self.households = self._line.ask(
             "build",
@@ -164,6 +162,7 @@ class OpenABM(ExternalPeople):
             seed=seed,
             initially_infected=initially_infected,
             keeps_household=isolation_keeps_household,
+            transmissibility=transmissibility,
         )
         super().__init__(states)
         self._present = np.zeros(n_people, dtype=np.uint8)

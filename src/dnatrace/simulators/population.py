@@ -7,15 +7,18 @@ person. Both the age shares and the household-size shares of the country are met
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from scipy.sparse import csr_array
 
 from dnatrace import reference_data
-from dnatrace.errors import InputError, require_at_least, require_share
+from dnatrace.errors import InputError, require_at_least
 from dnatrace.records import MOST_PEOPLE
 from dnatrace.rng import Stream
+from dnatrace.settings import NotNegative, Settings, Share
 from dnatrace.simulators import _network_kernels
 from dnatrace.simulators.base import (
     AGE_TYPES,
@@ -32,12 +35,13 @@ ADULT_NETWORK = 2
 LARGEST_HOUSEHOLD = 6
 
 ByType = tuple[float, float, float]
+_AGES = Field(min_length=N_AGE_GROUPS, max_length=N_AGE_GROUPS)
+_SIZES = Field(min_length=LARGEST_HOUSEHOLD, max_length=LARGEST_HOUSEHOLD)
 
 _RAKING_ROUNDS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PopulationParameters:
+class PopulationParameters(Settings):
     """The figures of the people and their contacts; by type means child, adult, elderly.
 
     Defaults are the baseline parameters of OpenABM-Covid19, April 2020 (Hinch et al. 2021); the
@@ -56,34 +60,28 @@ class PopulationParameters:
         random_sds: standard deviation between people; its square exceeds the mean.
     """
 
-    age_weights: tuple[float, ...] = (  # population_*
+    age_weights: Annotated[tuple[NotNegative, ...], _AGES] = (  # population_*
         8054e3, 7528e3, 8712e3, 8835e3, 8500e3, 8968e3, 7069e3, 5488e3, 3281e3,
     )  # fmt: skip
-    household_size_weights: tuple[float, ...] = (7452, 9936, 4416, 4140, 1104, 552)
+    household_size_weights: Annotated[tuple[NotNegative, ...], _SIZES] = (
+        7452, 9936, 4416, 4140, 1104, 552,
+    )  # fmt: skip
     occupation_contacts: ByType = (10.0, 7.0, 3.0)  # mean_work_interactions_*
-    daily_fraction: float = 0.5  # daily_fraction_work
-    rewiring: float = 0.1  # fixed in the program
-    adults_per_child: float = 0.2  # child_network_adults
-    adults_per_elderly: float = 0.2  # elderly_network_adults
+    daily_fraction: Share = 0.5  # daily_fraction_work
+    rewiring: Share = 0.1  # fixed in the program
+    adults_per_child: NotNegative = 0.2  # child_network_adults
+    adults_per_elderly: NotNegative = 0.2  # elderly_network_adults
     random_means: ByType = (2.0, 4.0, 3.0)  # mean_random_interactions_*
     random_sds: ByType = (2.0, 4.0, 3.0)  # sd_random_interactions_*
 
-    def __post_init__(self) -> None:
-        if len(self.age_weights) != N_AGE_GROUPS:
-            raise InputError(f"age_weights needs {N_AGE_GROUPS} values")
-        if len(self.household_size_weights) != LARGEST_HOUSEHOLD:
-            raise InputError(f"household_size_weights needs {LARGEST_HOUSEHOLD} values")
-        for weight in self.age_weights + self.household_size_weights:
-            require_at_least("a weight of an age group or household size", weight, 0.0)
-        require_share("rewiring", self.rewiring)
-        require_share("daily_fraction", self.daily_fraction)
-        require_at_least("adults_per_child", self.adults_per_child, 0.0)
-        require_at_least("adults_per_elderly", self.adults_per_elderly, 0.0)
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
         if self.daily_fraction == 0.0 and any(self.occupation_contacts):
             raise InputError("daily_fraction must exceed 0 when there are occupation contacts")
         for mean, sd in zip(self.random_means, self.random_sds, strict=True):
             if mean < 0.0 or (mean > 0.0 and sd**2 <= mean):
                 raise InputError(f"random meetings of mean {mean} need an sd above its root: {sd}")
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -261,12 +259,8 @@ def _draw_households(
     _complete(counts, sizes, weights, n_people, generator)
     drawn = generator.permutation(np.repeat(np.arange(counts.size), counts))
     households = np.repeat(np.arange(drawn.size, dtype=np.int32), sizes[drawn])
-    member_ages = [np.repeat(np.arange(N_AGE_GROUPS, dtype=np.uint8), m) for m in members]
-    padded = np.full((counts.size, LARGEST_HOUSEHOLD), N_AGE_GROUPS, dtype=np.uint8)
-    for row, ages in zip(padded, member_ages, strict=True):
-        row[: ages.size] = ages
-    ages = padded[drawn].ravel()
-    return ages[ages < N_AGE_GROUPS], households
+    ages = np.tile(np.arange(N_AGE_GROUPS, dtype=np.uint8), drawn.size)
+    return np.repeat(ages, members[drawn].ravel()), households
 
 
 def _complete(
@@ -320,9 +314,24 @@ def _draw_edges(
         first, second = small_world(members.size, degree, parameters.rewiring, stream)
         firsts.append(members[first])
         seconds.append(members[second])
-    first, second = np.concatenate(firsts), np.concatenate(seconds)
-    adjacency = _network_kernels.adjacency(first, second, networks.size)
-    return adjacency[0], adjacency[1], adjacency[2]
+    return _adjacency(np.stack([np.concatenate(firsts), np.concatenate(seconds)]), networks.size)
+
+
+def _adjacency(
+    ends: NDArray[np.int64], n_people: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return (offsets, neighbours, edge ids) of edges [2, edges], both directions.
+
+    Edges are numbered anew in the order of their lower end, so that a pass over people reads half
+    of the edge ids in order. Cost: a counting sort of the edges.
+    """
+    people, places = ends.T.ravel().astype(np.int32), np.arange(ends.size, dtype=np.int32)
+    by_person = csr_array((places, (people, places)), shape=(n_people, ends.size))
+    neighbours, edges = ends[::-1].T.ravel()[by_person.indices], by_person.indices // 2
+    lower = neighbours > people[by_person.indices]
+    number = np.empty(ends.shape[1], dtype=np.int32)
+    number[edges[lower]] = np.arange(number.size)
+    return by_person.indptr, neighbours.astype(np.int32), number[edges]
 
 
 def small_world(

@@ -11,15 +11,16 @@ from dnatrace import lists, tables
 from dnatrace.errors import InputError
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.settings import setting
-from dnatrace.simulators import _kernels
+from dnatrace.simulators._kernels import EVERYWHERE
 from dnatrace.simulators.base import (
     N_AGE_GROUPS,
     N_KINDS,
+    NAME,
     ContactKind,
+    People,
     Simulator,
     SimulatorSettings,
     SimulatorSetup,
-    checked_mask,
     means_by_age_type,
 )
 from dnatrace.simulators.disease import (
@@ -30,6 +31,7 @@ from dnatrace.simulators.disease import (
     Transmissibility,
     of_transmissibility,
 )
+from dnatrace.simulators.times import Factor, Season, TimesSettings, Vaccination, Variant
 
 _UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is nearest to 1 (0.98)
 
@@ -39,11 +41,13 @@ class ReplaySettings(SimulatorSettings):
 
     knows_people: ClassVar[bool] = True
     read_by_content: ClassVar[tuple[str, ...]] = ("contacts",)
-    name: Literal["replay"] = setting(
-        "replay", "who meets whom, and who gets infected (docs/simulators.md)"
-    )
+    name: Literal["replay"] = setting("replay", NAME)
     contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
     transmissibility: Transmissibility = TRANSMISSIBILITY
+    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
+    season: Season = Season()
+    vaccination: Vaccination = Vaccination()
+    variant: Variant = Variant()
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the replay of these settings on day 0; the list tells how many people there are.
@@ -65,6 +69,12 @@ class ReplaySettings(SimulatorSettings):
             seed=setup.seed,
             initially_infected=min(setup.initially_infected, n_people),
             parameters=of_transmissibility(self.transmissibility),
+            times=TimesSettings(
+                season=self.season,
+                imports_per_day=self.imports_per_day,
+                vaccination=self.vaccination,
+                variant=self.variant,
+            ),
         )
 
     def fingerprint(self) -> str:
@@ -74,7 +84,7 @@ class ReplaySettings(SimulatorSettings):
         return hashlib.blake2b(Path(self.contacts).read_bytes(), digest_size=16).hexdigest()
 
 
-class Replay:
+class Replay(People):
     """Recorded contacts, day by day, with the transmission and the course of the city.
 
     The first `advance` uses day 0 of the list. A list shorter than the run starts again from its
@@ -95,6 +105,7 @@ class Replay:
         n_days: days in the list; one more than the largest day when None.
         age_groups: decade of age of each person, 0 … 8; everyone is 40-49 when None.
         parameters: the figures of the disease; the published ones when None.
+        times: what changes the disease over time; nothing when None.
     """
 
     def __init__(
@@ -107,17 +118,15 @@ class Replay:
         n_days: int | None = None,
         age_groups: ArrayLike | None = None,
         parameters: DiseaseParameters | None = None,
+        times: TimesSettings | None = None,
     ) -> None:
         if n_people is None and age_groups is not None:
             n_people = np.asarray(age_groups).size
         window = ContactWindow.from_rows(contacts, n_people=n_people, n_days=n_days)
         self._days: tuple[DayContacts, ...] = tuple(window)
-        self.n_people: int = window.n_people
-        self.day: int = 0
-        self.age_groups: NDArray[np.uint8] = _checked_ages(age_groups, self.n_people)
-        self.households: NDArray[np.int32] = np.arange(self.n_people, dtype=np.int32)
-        self._isolated = np.zeros(self.n_people, dtype=np.bool_)
-        received = np.zeros((self.n_people, N_KINDS))
+        self.age_groups: NDArray[np.uint8] = _checked_ages(age_groups, window.n_people)
+        self.households: NDArray[np.int32] = np.arange(window.n_people, dtype=np.int32)
+        received = np.zeros((window.n_people, N_KINDS))
         received[:, ContactKind.RANDOM] = window.counts.mean(axis=0)
         self._disease = Disease(
             age_groups=self.age_groups,
@@ -125,21 +134,9 @@ class Replay:
             seed=seed,
             initially_infected=initially_infected,
             parameters=parameters or DiseaseParameters(),
+            times=times,
         )
-
-    @property
-    def states(self) -> NDArray[np.uint8]:
-        """The `CourseState` of each person: uint8 [people], a copy."""
-        return self._disease.states.copy()
-
-    @property
-    def infected_on(self) -> NDArray[np.int32]:
-        """The day of infection of each person, -1 for never: int32 [people], a copy."""
-        return self._disease.infected_on.copy()
-
-    def isolate(self, isolated: NDArray[np.bool_]) -> None:
-        """Put exactly these people in isolation, from the next `advance` on: bool [people]."""
-        self._isolated = checked_mask(isolated, self.n_people)
+        super().__init__(self._disease.states, self._disease.infected_on)
 
     def advance(self) -> DayContacts:
         """Advance one day and return its contacts, without those of people who meet nobody.
@@ -149,8 +146,7 @@ class Replay:
         recorded = self._days[self.day % len(self._days)]
         self.day += 1
         presence = self._disease.presence(self._isolated, isolation_keeps_household=False)
-        offsets, senders = _kernels.drop_absent(recorded.offsets, recorded.senders, presence)
-        contacts = DayContacts(offsets=offsets, senders=senders)
+        contacts = recorded.among(presence == EVERYWHERE)
         self._disease.spread(contacts, self.day)
         return contacts
 

@@ -16,6 +16,7 @@ from dnatrace.runs.config import RunConfig
 
 MOST_DEATHS = 3  # of workers at one run, before the run is held to be the cause
 
+# Asked before a run is begun; True means that it is not needed any more.
 Done = Callable[[RunConfig], bool]
 
 

@@ -25,13 +25,8 @@ def run_on_cluster(
     """Yield what came of every configuration, run on the cluster at a scheduler's address.
 
     Two callers of one cluster that want the same run share it. No more runs are handed out at a
-    time than keep all workers busy, so that what another caller finishes is not begun.
-
-    Args:
-        configs: what to run.
-        address: of the scheduler.
-        done: asked before a run is handed out; True means that it is not needed any more.
-        patience: seconds that the cluster may be without any worker; a warning is logged at once.
+    time than keep all workers busy, so that what another caller finishes is not begun. The cluster
+    may be without any worker for `patience` seconds; a warning is logged at once.
 
     Raises:
         InputError: dask.distributed is not installed, or nobody answers at the address.

@@ -100,12 +100,6 @@ def run_locally(
 ) -> Generator[Finished, None, None]:
     """Yield what came of every configuration, in the order in which runs end.
 
-    Args:
-        configs: what to run.
-        workers: processes.
-        threads: of each process.
-        done: asked before a run is begun; True means that it is not needed any more.
-
     Raises:
         WorkersLostError: no worker can be started.
     """

@@ -20,39 +20,6 @@ def origin() -> dict[str, Any]:
     return {k: v for k, v in values.items() if k not in ("config_digest", "seed")}
 
 
-def study_files(
-    stem: str,
-    rows: Sequence[dict[str, Any]],
-    *,
-    title: str,
-    command: str,
-    notes: Sequence[str],
-    tables: Sequence[str] | None = None,
-    **record: Any,
-) -> dict[str, bytes]:
-    """Return rows of a study as CSV, Markdown and JSON by name.
-
-    Args:
-        stem: of the names.
-        rows: with common columns; what is a list or a mapping is left to the JSON.
-        title: of the page.
-        command: that made them.
-        notes: what a reader must know.
-        tables: lines of the page, where one table of all rows would not be read.
-        record: what the JSON has besides, the seeds for instance.
-    """
-    shown = [{k: v for k, v in r.items() if not isinstance(v, list | dict)} for r in rows]
-    cells = [[_cell(value) for value in row.values()] for row in shown]
-    head = [name.replace("_", " ") for name in shown[0]] if shown else []
-    page = [*page_head(title, command, notes), *(tables or markdown_table(head, cells))]
-    values = {"command": command, "notes": list(notes), "provenance": origin(), **record}
-    return {
-        f"{stem}.csv": as_csv(shown),
-        f"{stem}.json": as_json(values | {"rows": list(rows)}),
-        f"{stem}.md": as_text(page),
-    }
-
-
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Return rows under the names of their columns."""
     text = io.StringIO()
@@ -86,12 +53,6 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[s
     """Return the lines of a table."""
     lines = ["| " + " | ".join(cells) + " |" for cells in (head, *rows)]
     return [lines[0], "|---" * len(head) + "|", *lines[1:]]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def write_all(files: Mapping[str, bytes], out: Path) -> list[Path]:

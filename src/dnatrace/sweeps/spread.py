@@ -16,9 +16,11 @@ class Spread:
 
     Attributes:
         values: one per seed, in the order of the seeds.
+        bounds: which values there can be at all; a difference has none.
     """
 
     values: NDArray[np.float64]
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def mean(self) -> float:
@@ -46,5 +48,9 @@ class Spread:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 90 % Student-t interval of the mean."""
-        return self.mean - self.half_width, self.mean + self.half_width
+        """The 90 % Student-t interval of the mean, as far as there can be such values.
+
+        Guarantee: what is left out cannot be the mean, so the confidence is the same.
+        """
+        low, high = self.mean - self.half_width, self.mean + self.half_width
+        return float(np.maximum(low, self.bounds[0])), float(np.minimum(high, self.bounds[1]))

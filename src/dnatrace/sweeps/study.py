@@ -13,12 +13,16 @@ from typing import Any, Generic, TypeVar, Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import RunConfig, flatten
+from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
-from dnatrace.runs.run import named_outside, require_config, run
+from dnatrace.runs.quantities import SUMMARY
+from dnatrace.runs.run import named_outside, run
+from dnatrace.sweeps import costs
+from dnatrace.sweeps.entries import Entry, check, check_seeds, config_of, labelled, name_of
 from dnatrace.sweeps.spread import CONFIDENCE, Spread
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
@@ -28,8 +32,8 @@ SHOWN = ("peak_infected", "attack_rate", "tests_used", "isolation_person_days")
 
 Label = TypeVar("Label", bound=Hashable)
 Choice = TypeVar("Choice", bound=tuple[Any, ...])
-# A configuration, or one with an object that takes the place of its method, and a name for it.
-Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
+
+Found = tuple[dict[str, Any], list[dict[str, Any]]]  # summary and groups of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,12 +45,14 @@ class Study(Generic[Label]):
         summaries: one per seed, by label; of labels whose runs all ended well.
         failures: the first run that failed, by label.
         baseline: the label that tables compare the others with, seed by seed; None compares none.
+        groups: rows by age and household size, one list per seed, by label.
     """
 
     seeds: tuple[int, ...]
     summaries: dict[Label, list[dict[str, Any]]]
     failures: dict[Label, Failure] = field(default_factory=dict)
     baseline: Label | None = None
+    groups: dict[Label, list[list[dict[str, Any]]]] = field(default_factory=dict)
 
     def against(self, baseline: Label) -> "Study[Label]":
         """Return the same study, whose tables show paired differences to a label."""
@@ -56,7 +62,8 @@ class Study(Generic[Label]):
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
         values = np.array([s[metric] for s in self.summaries[label]], dtype=np.float64)
-        return Spread(values=scale * values)
+        least, most = SUMMARY[metric].bounds if metric in SUMMARY else (-math.inf, math.inf)
+        return Spread(values=scale * values, bounds=(scale * least, scale * most))
 
     def n_rising(self, label: Label) -> int | None:
         """Return how many runs of a label ended before their peak; None if none of them says."""
@@ -69,6 +76,30 @@ class Study(Generic[Label]):
         """Return by how much a label exceeds a baseline, paired by seed."""
         ours, theirs = (self.spread(x, metric, scale=scale) for x in (label, baseline))
         return Spread(values=ours.values - theirs.values)
+
+    def averted(
+        self,
+        label: Label,
+        *,
+        by_group: bool = False,
+        prices: Mapping[str, float] | None = None,
+        **baselines: Label,
+    ) -> pa.Table:
+        """Return what a label averts, and costs more, than some baselines, paired by seed.
+
+        `comparison.averted("fn", nothing="none", status_quo="symptoms")` has rows `against` both.
+
+        Args:
+            label: one of the labels.
+            by_group: whether by age and household size: who gains, who bears it.
+            prices: of one test, notice or person-day, by key of `costs.COSTS`; adds money.
+            baselines: labels by what they are called.
+        """
+        for one in (label, *baselines.values()):
+            _check_baseline(one, self.summaries)
+        if by_group:
+            return pa.Table.from_pylist(costs.averted_by_group(self, label, baselines))
+        return pa.Table.from_pylist(costs.averted(self, label, baselines, prices=prices))
 
     def rows(
         self,
@@ -199,19 +230,15 @@ def run_study(
 ) -> Study[Label]:
     """Run every configuration on every seed; failures are part of what is returned.
 
-    Args:
-        configs: by label; their own seed is replaced.
-        seeds: common random numbers across the labels.
-        store: directory of finished runs, from which an interrupted study resumes; None keeps none.
-        strict: whether a failed run raises; at once, unless a store keeps what the others give.
-        where: as for `sweep`.
+    An interrupted study resumes from a store of finished runs; None keeps none. When it is strict,
+    a failed run raises: at once, unless a store keeps what the others give. Else as `compare`.
 
     Raises:
         RuntimeError: a run failed, and that is not to be returned.
     """
     objects = {label: entry for label, entry in configs.items() if isinstance(entry, tuple)}
     runs = {
-        label: [_config(entry).model_copy(update={"seed": seed}) for seed in seeds]
+        label: [config_of(entry).model_copy(update={"seed": seed}) for seed in seeds]
         for label, entry in configs.items()
     }
     named = zip(*(r for label, r in runs.items() if label not in objects), strict=True)
@@ -226,14 +253,22 @@ def run_study(
             raise RuntimeError(f"{c.method.name}, seed {c.seed}: {failure.error}")
         for label, by_seed in runs.items():
             wrong = [failed[c.digest] for c in by_seed if c.digest in failed]
-            if label in objects:
-                study.summaries[label] = [_of_object(c, objects[label], kept) for c in by_seed]
-            elif wrong:
+            if wrong:
                 study.failures[label] = wrong[0]
+                continue
+            if label in objects:
+                found = [_of_object(c, objects[label], kept) for c in by_seed]
             else:
-                stored = [stores.read_json(kept / c.digest, "summary.json") for c in by_seed]
-                study.summaries[label] = stored
+                found = [_stored(kept / c.digest) for c in by_seed]
+            study.summaries[label] = [summary for summary, _ in found]
+            study.groups[label] = [groups for _, groups in found]
     return study
+
+
+def _stored(run: Path) -> Found:
+    """Return summary and groups of a stored run."""
+    groups = pq.read_table(run / "groups.parquet").to_pylist()
+    return stores.read_json(run, "summary.json"), groups
 
 
 def stored_study(configs: Sequence[RunConfig], store: Path) -> Study[str]:
@@ -245,12 +280,14 @@ def stored_study(configs: Sequence[RunConfig], store: Path) -> Study[str]:
     for config in configs:
         key = json.dumps(config.effective() | {"seed": None}, sort_keys=True)
         together.setdefault(key, []).append(config)
-    labelled = _labelled([runs[0] for runs in together.values()])
+    labels = labelled([runs[0] for runs in together.values()])
     study: Study[str] = Study(seeds=tuple(dict.fromkeys(c.seed for c in configs)), summaries={})
-    for label, runs in zip(labelled, together.values(), strict=True):
+    for label, runs in zip(labels, together.values(), strict=True):
         paths = [store / config.digest for config in runs]
         if all(map(stores.is_complete, paths)):
-            study.summaries[label] = [stores.read_json(path, "summary.json") for path in paths]
+            found = [_stored(path) for path in paths]
+            study.summaries[label] = [summary for summary, _ in found]
+            study.groups[label] = [groups for _, groups in found]
     return study
 
 
@@ -293,15 +330,15 @@ def compare(
     Raises:
         RuntimeError: a run failed; what was finished is in the store.
     """
-    _check(configs)
-    _check_seeds(seeds)
-    labelled = dict(configs) if isinstance(configs, Mapping) else _labelled(configs)
-    if not labelled or not seeds:
+    check(configs)
+    check_seeds(seeds)
+    by_label = dict(configs) if isinstance(configs, Mapping) else labelled(configs)
+    if not by_label or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
     if baseline is not None:
-        _check_baseline(baseline, labelled)
+        _check_baseline(baseline, by_label)
     study = run_study(
-        labelled,
+        by_label,
         seeds=seeds,
         store=Path(store) if store else None,
         strict=True,
@@ -312,62 +349,14 @@ def compare(
     return study if baseline is None else study.against(baseline)
 
 
-def _name(entry: tuple[Any, ...]) -> str | None:
-    """Return the name of an object, if it has one."""
-    return entry[2] if len(entry) > 2 else None
-
-
-def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path) -> dict[str, Any]:
-    """Return the summary of an object's run; the run of one with a name is kept."""
-    name = _name(entry)
+def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path) -> Found:
+    """Return summary and groups of an object's run; the run of one with a name is kept."""
+    name = name_of(entry)
     if name is None:
-        return run(config, method=entry[1]).summary
+        result = run(config, method=entry[1])
+        return result.summary, result.groups.to_pylist()
     digest = named_outside(config, name).digest
     if not stores.is_complete(store / digest):
         result = run(config, method=entry[1], name=name)
         stores.write_files(stores.render(result), store, digest)
-    return stores.read_json(store / digest, "summary.json")
-
-
-def _check(configs: Any) -> None:
-    """Raise unless there are several configurations, some with an object."""
-    several = [*configs.values()] if isinstance(configs, Mapping) else configs
-    for entry in several if isinstance(several, list | tuple) else [several]:
-        config = entry[0] if isinstance(entry, tuple) and len(entry) in (2, 3) else entry
-        require_config(config, "dt.compare takes a list of configurations")
-    if not isinstance(several, list | tuple):
-        raise InputError("dt.compare takes a list of configurations, or a dict by label, not one")
-
-
-def _check_seeds(seeds: Any) -> None:
-    """Raise unless there is a list of different whole numbers."""
-    if not isinstance(seeds, Sequence) or not all(isinstance(seed, int) for seed in seeds):
-        raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
-    if len(set(seeds)) < len(seeds):
-        raise InputError("seeds: one of them stands there twice, which would count it twice")
-
-
-def _config(entry: Entry) -> RunConfig:
-    return entry[0] if isinstance(entry, tuple) else entry
-
-
-def _labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Return entries by what differs between them."""
-    settings = [flatten(_config(entry).as_dict()) | {"seed": None} for entry in entries]
-    differing = [
-        key
-        for key in dict.fromkeys(key for values in settings for key in values)
-        if len({json.dumps(values[key]) for values in settings if key in values}) > 1
-    ]
-    labelled: dict[str, Entry] = {}
-    for entry, values in zip(entries, settings, strict=True):
-        parts = [_name(entry) or type(entry[1]).__name__] if isinstance(entry, tuple) else []
-        for key in differing:
-            if key == "method.name":
-                parts += [] if isinstance(entry, tuple) else [values[key]]
-            elif key in values:
-                parts.append(f"{key.rpartition('.')[2]}={values[key]}")
-        label = ", ".join(parts) or values["method.name"]
-        n_same = sum(other.partition(" #")[0] == label for other in labelled)
-        labelled[f"{label} #{n_same + 1}" if n_same else label] = entry
-    return labelled
+    return _stored(store / digest)

@@ -11,7 +11,7 @@ A sweep file is a run's TOML file with `seeds` and `grid` added:
     privacy.epsilon = [0.1, 1.0]
 
 Several `[[grid]]` blocks are swept one after the other, each with keys of its own; a block may name
-its `preset`. A run that two blocks ask for is done once.
+its `preset`, and the file or a block its `scenario`. A run that two blocks ask for is done once.
 """
 
 import itertools
@@ -25,7 +25,8 @@ from typing import Any, TypedDict
 from dnatrace.errors import InputError
 from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, flatten, load_config, read_toml
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
+from dnatrace.runs.nesting import flatten, read_toml
 from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance
 from dnatrace.sweeps.attempts import Done, Finished
@@ -38,9 +39,9 @@ _LOG = logging.getLogger(__name__)
 class Where(TypedDict, total=False):
     """Where runs are done, as `sweep` takes it; for functions that pass it on."""
 
-    workers: int | None
-    cluster: str | None
-    track: Track | None
+    workers: int | None  # processes; one per core when None, cores shared out among their threads
+    cluster: str | None  # address of a Dask scheduler to use instead
+    track: Track | None  # wraps the finished runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +122,8 @@ def expand(values: Mapping[str, Any]) -> list[RunConfig]:
     for seed in seeds:
         for combination in settings:
             overrides = flatten(base) | combination | {"seed": seed}
-            named = overrides.pop("preset", preset)
-            config = load_config(preset=named, overrides=overrides)
+            named, world = overrides.pop("preset", preset), overrides.pop("scenario", None)
+            config = load_config(preset=named, scenario=world, overrides=overrides)
             chosen.setdefault(config.digest, config)
     return list(chosen.values())
 
@@ -168,15 +169,9 @@ def sweep(
     """Do the runs that a store does not have yet.
 
     A run that raises is reported and the others are done. The call can be ended at any moment and
-    in any way; the next one resumes with what is missing. Several calls may work on one store.
-
-    Args:
-        configs: what to run.
-        store: where to; made if it does not exist.
-        workers: processes; one per core when None. Cores are shared out among their threads.
-        cluster: address of a Dask scheduler to use instead.
-        track: wraps the finished runs, for instance with a progress bar.
-        fail_fast: whether the first failure ends the sweep.
+    in any way; the next one resumes with what is missing. Several calls may work on one store,
+    which is made if it does not exist. With `fail_fast` the first failure ends the sweep; the other
+    arguments are those of `Where`.
 
     Raises:
         InputError: the store cannot be written, or the cluster cannot be reached.

@@ -1,18 +1,17 @@
 """The AUC table: which models, on which samples, and how it is shown."""
 
 import logging
-import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
-from dnatrace.files import replacing
 from dnatrace.networks.architecture import Architecture
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model, load_model, model_path
 from dnatrace.runs.progress import Track
+from dnatrace.sweeps.results import as_json, as_text, markdown_table, write_all
 from dnatrace.training import evaluation
 from dnatrace.training import generate as training_data
 from dnatrace.training.dataset import read_info, read_samples
@@ -121,7 +120,7 @@ def small_test_data(
     return TestData(
         samples=samples,
         parameters=plan.config.seir.parameters,
-        test_errors=plan.config.tests.errors,
+        test_errors=plan.config.tests.believed,
         others_kept=kept,
         description=(
             f"SMALL VERSION: a run made for the occasion, policy {plan.config.method.name}, "
@@ -168,34 +167,26 @@ def _areas(rows: tuple[Row, ...], group: str, model: Model) -> dict[str, Any]:
         and r.network in ("", kind)
         and not r.detail
     ]
-    after = {r.prediction: r.area for r in mine if r.projection != "before"}
-    before = {r.prediction: r.area for r in mine if r.projection == "before"}
+    before, after = (dict.fromkeys(_NAMES, _plain(None)) for _ in range(2))
+    for row in mine:
+        (before if row.projection == "before" else after)[row.prediction] = _plain(row.area)
     return {
-        **{name: _value(after.get(name)) for name in _NAMES},
-        "intervals": {name: _interval(after.get(name)) for name in _NAMES},
-        **{
-            f"{projection}_projection": {
-                name: _value(areas.get(name)) for name in _NAMES if name != "fn"
-            }
-            for projection, areas in (("before", before), ("after", after))
-        },
+        **{name: after[name][0] for name in _NAMES},
+        "intervals": {name: after[name][1] for name in _NAMES},
+        "before_projection": {name: before[name][0] for name in _NAMES if name != "fn"},
+        "after_projection": {name: after[name][0] for name in _NAMES if name != "fn"},
     }
 
 
-def _value(area: Area | None) -> float | None:
-    return None if area is None or math.isnan(area.value) else area.value
-
-
-def _interval(area: Area | None) -> list[float] | None:
-    return None if area is None or math.isnan(area.value) else [area.low, area.high]
+def _plain(area: Area | None) -> tuple[float | None, list[float] | None]:
+    """Return value and interval of an area."""
+    return (None, None) if area is None else (area.value, [area.low, area.high])
 
 
 def _row_json(row: Row) -> dict[str, Any]:
     values = asdict(row)
     for name in ("area", "gain"):
-        area = getattr(row, name)
-        values[name] = _value(area)
-        values[f"{name}_interval"] = _interval(area)
+        values[name], values[f"{name}_interval"] = _plain(getattr(row, name))
     return values
 
 
@@ -220,7 +211,7 @@ def table_rows(table: AucTable, group: str) -> list[dict[str, str]]:
             "γ": f"{row.gamma:g}",
             "target": row.target,
             "AUC": _percent(row.area),
-            "over FN": "" if row.gain is None else _percent(row.gain, signed=True),
+            "over FN": _percent(row.gain, signed=True) if row.network else "",
             "paper": "" if row.published is None else f"{100 * row.published:.1f}",
         }
         for row in table.rows
@@ -234,15 +225,15 @@ def _label(row: Row) -> str:
     return _NAMES[row.prediction] + (f", {detail}" if detail else "")
 
 
-def _percent(area: Area, *, signed: bool = False) -> str:
-    if math.isnan(area.value):
+def _percent(area: Area | None, *, signed: bool = False) -> str:
+    if area is None:
         return "–"
     sign = "+" if signed else ""
     value, low, high = (f"{100 * x:{sign}.1f}" for x in (area.value, area.low, area.high))
     return f"{value} [{low}, {high}]"
 
 
-def as_markdown(table: AucTable) -> str:
+def as_markdown(table: AucTable) -> bytes:
     """Return the table as a page."""
     samples = table.data.samples
     lines = [
@@ -264,9 +255,8 @@ def as_markdown(table: AucTable) -> str:
     for group in GROUPS:
         rows = table_rows(table, group)
         lines += ["", f"## Over {group if group == 'everybody' else 'people not isolated'}", ""]
-        lines += ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
-        lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+        lines += markdown_table(list(rows[0]), [list(row.values()) for row in rows])
+    return as_text(lines)
 
 
 def check_page(path: Path) -> None:
@@ -277,9 +267,8 @@ def check_page(path: Path) -> None:
         raise InputError(f"{path.parent}: no such directory to write to")
 
 
-def write_page(table: AucTable, path: Path, as_json: str) -> None:
+def write_page(table: AucTable, path: Path) -> None:
     """Write the table as Markdown, and as JSON beside it."""
     check_page(path)
-    for target, text in ((path, as_markdown(table)), (path.with_suffix(".json"), as_json + "\n")):
-        with replacing(target) as temporary:
-            temporary.write_text(text, "utf-8")
+    page = {path.name: as_markdown(table), f"{path.stem}.json": as_json(table.as_json())}
+    write_all(page, path.parent)

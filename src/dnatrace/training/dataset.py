@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from dnatrace.errors import InputError
 from dnatrace.files import replacing
@@ -68,6 +69,9 @@ class SplitInfo:
     f_error_most: float
     f_error_rms: float
     shards: tuple[tuple[str, str], ...]
+
+
+_SPLIT = TypeAdapter(SplitInfo)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -267,24 +271,13 @@ def read_info(directory: Path) -> DatasetInfo:
             grid=np.array(stored["grid"], dtype=np.float32),
             parameters=SeirParameters(**stored["parameters"]),
             test_errors=TestErrors(**stored["test_errors"]),
-            splits={name: _split_info(stored["splits"][name]) for name in SPLITS},
+            splits={name: _SPLIT.validate_python(stored["splits"][name]) for name in SPLITS},
             origin=stored["origin"],
         )
     except InputError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is damaged: {error!r}") from error
-
-
-def _split_info(stored: dict[str, Any]) -> SplitInfo:
-    return SplitInfo(
-        samples=int(stored["samples"]),
-        positives=int(stored["positives"]),
-        cells=int(stored["cells"]),
-        f_error_most=float(stored["f_error_most"]),
-        f_error_rms=float(stored["f_error_rms"]),
-        shards=tuple((str(file), str(digest)) for file, digest in stored["shards"]),
-    )
 
 
 def read_samples(directory: Path, split: str) -> Samples:

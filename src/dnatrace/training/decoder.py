@@ -22,9 +22,9 @@ from dnatrace.networks.decoder import (
     LEAST_NOISE,
     MOST_NOISE,
     N_COMMON,
-    N_INPUTS,
     DecoderInputs,
     common_inputs,
+    scaled_heads,
     scaled_tallies,
     shapes,
 )
@@ -48,6 +48,7 @@ class Settings:
         least_noise: standard deviation of the noise on a tally, log-uniform from this …
         most_noise: … to this.
         tallies: how many of the newest tallies are read; 0 for public facts alone.
+        heads: whether tallies are head counts, which are scaled otherwise.
         seed: of first weights, noise and order.
     """
 
@@ -60,6 +61,7 @@ class Settings:
     least_noise: float = LEAST_NOISE
     most_noise: float = MOST_NOISE
     tallies: int = WINDOW
+    heads: bool = False
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -76,7 +78,7 @@ class Cases:
     """People on days of runs: of each day, the infected first, then others.
 
     Attributes:
-        tallies: without noise, newest first, float32 [rows, 14].
+        tallies: without noise, newest first, float32 [rows, 14 × channels].
         noisy: whether a tally gets noise (somebody was met in its window), bool [rows, 14].
         personal: by `personal_inputs`, float32 [rows, …].
         worth: of finding the person, float32 [rows]; 0 for those who are not infected.
@@ -97,6 +99,11 @@ class Cases:
 
     def __len__(self) -> int:
         return int(self.infected.sum())
+
+    @property
+    def channels(self) -> int:
+        """How many numbers a release has."""
+        return self.tallies.shape[1] // WINDOW
 
 
 def personal_inputs(inputs: DecoderInputs) -> Floats:
@@ -126,17 +133,12 @@ def train(cases: Cases, settings: Settings, *, track: Track | None = None) -> di
 
     Guarantee: the same arguments give the same bits on one machine.
     Cost: `steps` passes of infected × (1 + others) rows forward and back.
-
-    Args:
-        cases: of all runs.
-        settings: how to train.
-        track: wraps the steps, for instance with a progress bar.
     """
     if not len(cases):
         raise InputError("training needs somebody infected")
     rows = _Rows(cases)
     scale = _scale(rows, settings)
-    weights = _first_weights(settings)
+    weights = _first_weights(settings, cases.channels)
     optimiser = _optimiser(settings)
     state = optimiser.init(weights)
     step = _make_step(optimiser, scale)
@@ -144,7 +146,8 @@ def train(cases: Cases, settings: Settings, *, track: Track | None = None) -> di
     steps = range(settings.steps)
     for _ in track(steps, settings.steps) if track else steps:
         weights, state = step(weights, state, jnp.asarray(rows.draw(rng, settings)))
-    return _folded({name: np.asarray(w) for name, w in weights.items()}, scale, settings.tallies)
+    trained = {name: np.asarray(w) for name, w in weights.items()}
+    return _folded(trained, scale, settings.tallies * cases.channels, cases.tallies.shape[1])
 
 
 class _Rows:
@@ -169,30 +172,34 @@ class _Rows:
         rows = np.concatenate([self.row[chosen][:, None], beside], axis=1)
         low, high = np.log(settings.least_noise), np.log(settings.most_noise)
         noise = np.exp(rng.uniform(low, high, settings.infected))[:, None, None]
-        draws = rng.standard_normal((*rows.shape, WINDOW), dtype=np.float32)
-        tallies = c.tallies[rows] + np.where(c.noisy[rows], noise * draws, 0.0)
-        tallies[..., settings.tallies :] = 0.0
+        draws = rng.standard_normal((*rows.shape, c.tallies.shape[1]), dtype=np.float32)
+        noisy = np.repeat(c.noisy[rows], c.channels, axis=-1)
+        tallies = c.tallies[rows] + np.where(noisy, noise * draws, 0.0)
+        tallies[..., settings.tallies * c.channels :] = 0.0
         common = common_inputs(noise.ravel(), c.rates[day])
         if settings.tallies == 0:
             common[:, 0] = 0.0
         common = np.broadcast_to(common[:, None, :], (*rows.shape, N_COMMON))
-        parts = [scaled_tallies(tallies, noise), c.personal[rows], common]
+        scale = scaled_heads if settings.heads else scaled_tallies
+        parts = [scale(tallies, noise), c.personal[rows], common]
         return np.concatenate(parts, axis=-1)
 
 
 def _scale(rows: _Rows, settings: Settings) -> tuple[Floats, Floats]:
     """Return mean and spread of every input, which training divides by."""
     rng = Stream(settings.seed, "decoder/scale").generator()
-    seen = np.concatenate([rows.draw(rng, settings).reshape(-1, N_INPUTS) for _ in range(20)])
+    drawn = [rows.draw(rng, settings) for _ in range(20)]
+    seen = np.concatenate([d.reshape(-1, d.shape[-1]) for d in drawn])
     mean, spread = seen.mean(axis=0), np.maximum(seen.std(axis=0), 0.05)
-    mean[:WINDOW], spread[:WINDOW] = 0.0, 1.0
+    numbers = rows.cases.tallies.shape[1]
+    mean[:numbers], spread[:numbers] = 0.0, 1.0
     return mean.astype(np.float32), spread.astype(np.float32)
 
 
-def _first_weights(settings: Settings) -> dict[str, jax.Array]:
+def _first_weights(settings: Settings, channels: int) -> dict[str, jax.Array]:
     rng = Stream(settings.seed, "decoder/weights").generator()
     weights = {}
-    for name, shape in shapes(settings.width).items():
+    for name, shape in shapes(settings.width, channels).items():
         start = np.zeros(shape)
         if name.endswith("weight"):
             start = rng.normal(size=shape) * np.sqrt(2.0 / shape[0])
@@ -234,16 +241,17 @@ def forward(weights: Any, inputs: Any) -> Any:
 
 
 def _folded(
-    weights: dict[str, Floats], scale: tuple[Floats, Floats], tallies: int
+    weights: dict[str, Floats], scale: tuple[Floats, Floats], read: int, numbers: int
 ) -> dict[str, Floats]:
     """Return weights for inputs as they are: subtracting and dividing go into the first layer.
 
-    Inputs that training did not show have weight 0, so that nothing about them matters.
+    Of the numbers from releases the first `read` were shown. The others have weight 0, so that
+    nothing about them matters.
     """
     mean, spread = scale
     first = weights["0.weight"] / spread[:, None]
-    first[tallies:WINDOW] = 0.0
-    if tallies == 0:
+    first[read:numbers] = 0.0
+    if read == 0:
         first[-N_COMMON] = 0.0  # how noisy they are
     bias = weights["0.bias"] - mean @ first
     return weights | {"0.weight": first.astype(np.float32), "0.bias": bias.astype(np.float32)}

@@ -65,7 +65,8 @@ def _initial(
         left, _, right = np.linalg.svd(normal, full_matrices=False)
         return left @ right
     if name in a.message_path():
-        return rng.normal(size=_free_shape(shape))
+        # free parameters of an orthogonal map: a vector, or square
+        return rng.normal(size=shape if 1 in shape else (max(shape), max(shape)))
     if name.startswith("message"):
         return rng.uniform(-1.0, 1.0, shape)
     if name.startswith("context") and name.endswith("weight"):
@@ -76,11 +77,6 @@ def _initial(
     if name == "head.bias":  # gates start open, at 3/4
         start[: a.pooled] = start[3 * a.pooled] = 3.0
     return start
-
-
-def _free_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of the free parameters of an orthogonal map: square, or a vector."""
-    return shape if 1 in shape else (max(shape), max(shape))
 
 
 def _normalised(

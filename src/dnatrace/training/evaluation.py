@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area:
-    """One AUC with its interval; NaN when a group lacks positives or negatives.
+    """One AUC with its interval.
 
     Attributes:
         value: the area.
@@ -51,9 +51,6 @@ class Area:
     value: float
     low: float
     high: float
-
-
-NO_AREA = Area(value=float("nan"), low=float("nan"), high=float("nan"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +65,7 @@ class Row:
         projection: `before` or `after`; "" for FN.
         gamma: messages are clipped to [0, gamma].
         target: "I" or "E or I".
-        area: the AUC.
+        area: the AUC; None when the group lacks positives or negatives.
         gain: of the AUC over FN with the same γ, on the same people.
         published: the paper's figure for that prediction, None when it has none.
     """
@@ -80,7 +77,7 @@ class Row:
     projection: str = ""
     gamma: float
     target: str
-    area: Area = NO_AREA
+    area: Area | None = None
     gain: Area | None = None
     published: float | None = None
 
@@ -132,12 +129,7 @@ def resampled_areas(
 ) -> Floats:
     """Return the AUC of every resampling: float64 [resamplings].
 
-    Args:
-        scores: float64 [n]; NaN is refused.
-        positive: bool [n].
-        person: column of each sample in `drawn`, int64 [n].
-        drawn: how often each person is drawn, uint8 [resamplings, people].
-        weights: of the samples, float64 [n]; 1 when None.
+    Arguments as in the kernel, in any order of samples; scores that are NaN are refused.
     """
     if np.isnan(scores).any():
         raise InputError("a score is not a number")
@@ -205,11 +197,11 @@ def evaluate(
     return rows
 
 
-def _area(areas: Floats) -> Area:
+def _area(areas: Floats) -> Area | None:
     tail = (1.0 - CONFIDENCE) / 2.0
     resampled = areas[1:][~np.isnan(areas[1:])]
     if np.isnan(areas[0]) or not resampled.size:
-        return NO_AREA
+        return None
     low, high = np.quantile(resampled, [tail, 1.0 - tail])
     return Area(value=float(areas[0]), low=float(low), high=float(high))
 

@@ -5,6 +5,7 @@ keyed uniform of every other one, which gives the threshold up to which as many 
 collects the samples. Runs are deterministic, so the two see the same epidemic.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -93,25 +94,24 @@ def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> Data
 
     One sample per person and day, of the living with the app: all in state I, and as many others,
     drawn uniformly from all days of the split (fewer when there are not so many).
+    The directory must be new or empty; `track` wraps the days of both passes.
     Cost: two closed-loop runs per seed, and 8 bytes per person-day of a split at once.
-
-    Args:
-        plan: what to generate.
-        directory: new or empty.
-        track: wraps the days of both passes, for instance with a progress bar.
     """
     writer = DatasetWriter(
         directory=directory,
         grid=cubic_grid(),
         parameters=plan.config.seir.parameters,
-        test_errors=plan.config.tests.errors,
+        test_errors=plan.config.tests.believed,
     )
-    chosen: dict[str, dict[str, Any]] = {}
-    steps = _steps(plan, writer, chosen)
+    counts = {split: _Counts() for split in SPLITS}
+    steps = itertools.chain.from_iterable(
+        _split_steps(plan, split, counts[split], writer.grid, partial(writer.add, split))
+        for split in SPLITS
+    )
     total = 2 * plan.config.days * sum(len(seeds) for seeds in plan.seeds.values())
     for _ in track(steps, total) if track else steps:
         pass
-    return writer.finish(_origin(plan, chosen))
+    return writer.finish(_origin(plan, counts))
 
 
 def collect_split(plan: Plan, split: str, *, track: Track | None = None) -> tuple[Samples, float]:
@@ -128,14 +128,6 @@ def collect_split(plan: Plan, split: str, *, track: Track | None = None) -> tupl
     others = counts.person_days - counts.positives
     kept = (len(samples) - counts.positives) / others if others else 1.0
     return samples, kept
-
-
-def _steps(plan: Plan, writer: DatasetWriter, chosen: dict[str, dict[str, Any]]) -> Iterator[None]:
-    """Do the work, and yield after every day of every pass."""
-    for split in SPLITS:
-        counts = _Counts()
-        yield from _split_steps(plan, split, counts, writer.grid, partial(writer.add, split))
-        chosen[split] = counts.summary() | {"seeds": list(plan.seeds[split])}
 
 
 def _split_steps(
@@ -213,9 +205,6 @@ class _Counts:
         uniforms.partition(self.positives - 1)
         return float(uniforms[self.positives - 1])
 
-    def summary(self) -> dict[str, int]:
-        return {"person_days": self.person_days, "infected_person_days": self.positives}
-
 
 def samples_of(day: RunDay, threshold: float, grid: NDArray[np.float32]) -> Samples:
     """Return the samples of a day: all in state I, and others with a uniform up to a threshold."""
@@ -273,7 +262,7 @@ def _check_seeds(seeds: Mapping[str, tuple[int, ...]]) -> None:
             seen[seed] = split
 
 
-def _origin(plan: Plan, chosen: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _origin(plan: Plan, counts: dict[str, _Counts]) -> dict[str, Any]:
     settings = plan.config.as_dict()
     del settings["seed"]
     made_by = provenance(plan.config)
@@ -282,7 +271,14 @@ def _origin(plan: Plan, chosen: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "policy": plan.config.method.name,
         "people": plan.config.people,
         "days": plan.config.days,
-        "runs": chosen,
+        "runs": {
+            split: {
+                "person_days": count.person_days,
+                "infected_person_days": count.positives,
+                "seeds": list(plan.seeds[split]),
+            }
+            for split, count in counts.items()
+        },
         "settings": settings,
         "provenance": made_by,
     }

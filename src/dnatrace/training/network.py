@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 # Read when JAX starts. Sums split among threads could differ between runs.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -79,22 +80,23 @@ class Task:
     """Samples as one network reads them.
 
     Attributes:
-        samples: where the messages are.
-        column: row of the table for every cell.
-        n_columns: rows of the table.
+        levels: of messages from 0 to γ.
+        shares: of messages by row of the table, sparse float32 [n, 14 × levels].
         public: public inputs, float32 [n, inputs]; no columns for `paper`.
         belief: F, float32 [n]; zeros when the network is alone.
         target: 1 or 0, float32 [n].
         weight: of each sample in the loss, float32 [n].
     """
 
-    samples: Samples
-    column: NDArray[np.int64]
-    n_columns: int
+    levels: tuple[float, ...]
+    shares: csr_array
     public: Floats
     belief: Floats
     target: Floats
     weight: Floats
+
+    def __len__(self) -> int:
+        return self.target.size
 
 
 def prepare(
@@ -121,10 +123,10 @@ def prepare(
     if a.with_exposed:
         weight[samples.seir == State.E] = 1.0 / others_kept
     tight = a.kind is Kind.TIGHT
+    levels = samples.grid[: levels_up_to(samples.grid, a.gamma)]
     return Task(
-        samples=samples,
-        column=columns_of(samples.grid, a),
-        n_columns=WINDOW * levels_up_to(samples.grid, a.gamma),
+        levels=tuple(levels.tolist()),
+        shares=message_shares(samples, columns_of(samples.grid, a), WINDOW * levels.size),
         public=public_inputs(samples) if tight else np.zeros((len(samples), 0), np.float32),
         belief=belief,
         target=target.astype(np.float32),
@@ -156,28 +158,24 @@ def train(
     and resumes from `checkpoint`. A checkpoint of another run is refused.
     Cost: an epoch is one product of batch shares and table per step; docs/network.md has figures.
 
-    Args:
-        architecture: what to train.
-        task: training samples.
-        validation: samples of another run, for the AUC after each epoch.
-        p1: transmission by one contact, the factor of G.
-        settings: how to train.
-        checkpoint: file that is replaced after each epoch.
-        track: wraps the epochs, for instance with a progress bar.
+    `validation` are samples of another run, for the AUC after each epoch; p1 is the factor of G;
+    `checkpoint` is replaced after each epoch.
     """
-    if not len(task.samples) or not 0.0 < task.target.mean() < 1.0:
+    if not len(task) or not 0.0 < task.target.mean() < 1.0:
         raise InputError("training needs samples of both kinds, infected and not")
-    steps = -(-len(task.samples) // settings.batch)
+    steps = -(-len(task) // settings.batch)
     progress = Progress(state=_first_state(architecture, settings, steps))
     key = _key(architecture, settings, p1, task, validation)
     if checkpoint is not None and checkpoint.exists():
         progress = read_checkpoint(checkpoint, key, progress)
-    step = _make_step(architecture, _levels(architecture, task), settings, steps, p1)
+    step = _make_step(architecture, task.levels, settings, steps, p1)
     done = len(progress.curve)
     epochs = range(done, settings.epochs)
     for epoch in track(epochs, len(epochs)) if track and epochs else epochs:
         progress.state, loss = _epoch(progress.state, task, step, settings, epoch)
-        weights = _weights(progress.state, settings)
+        network, _ = progress.state.parameters
+        used, _ = network.effective(progress.state.power, iterations=settings.power_iterations)
+        weights = deepset.as_arrays(used)
         scores = predict(architecture, weights, validation, p1=p1)
         auc = _validation_auc(scores, validation)
         rate = float(_schedule(settings, steps)((epoch + 1) * steps))
@@ -193,9 +191,9 @@ def train(
 
 def predict(architecture: Architecture, weights: Any, task: Task, *, p1: float) -> Floats:
     """Return F + p1·G, or G of a network alone, by JAX: float32 [n]."""
-    forward = _make_forward(architecture, _levels(architecture, task))
+    forward = _make_forward(architecture, task.levels)
     scores = []
-    for batch, n in _batches(task, np.arange(len(task.samples)), 4096):
+    for batch, n in _batches(task, np.arange(len(task)), 4096):
         g = np.asarray(forward(weights, batch.shares, batch.public))
         scores.append(_prediction(architecture, g, batch.belief, p1)[:n])
     return np.concatenate(scores) if scores else np.zeros(0, dtype=np.float32)
@@ -224,15 +222,13 @@ def _batches(task: Task, order: NDArray[np.int64], size: int) -> Iterator[tuple[
     """
     for start in range(0, order.size, size):
         index = order[start : start + size]
-        padded = np.concatenate([index, np.full(size - index.size, -1)])
-        some = np.maximum(padded, 0)
-        weight = np.where(padded < 0, np.float32(0.0), task.weight[some])
-        shares = message_shares(task.samples, task.column, padded, task.n_columns)
+        filled = np.resize(index, size)
+        weight = np.where(np.arange(size) < index.size, task.weight[filled], np.float32(0.0))
         batch = _Batch(
-            shares=jnp.asarray(shares),
-            public=jnp.asarray(task.public[some]),
-            belief=task.belief[some],
-            target=jnp.asarray(task.target[some]),
+            shares=jnp.asarray(task.shares[filled].toarray()),
+            public=jnp.asarray(task.public[filled]),
+            belief=task.belief[filled],
+            target=jnp.asarray(task.target[filled]),
             weight=jnp.asarray(weight),
         )
         yield batch, index.size
@@ -242,7 +238,7 @@ def _epoch(
     state: _State, task: Task, step: Any, settings: Settings, epoch: int
 ) -> tuple[_State, float]:
     rng = Stream(settings.seed, "training/order").generator(day=epoch)
-    order = rng.permutation(len(task.samples))
+    order = rng.permutation(len(task))
     losses = []
     for batch, _ in _batches(task, order, settings.batch):
         state, loss = step(state, *batch)
@@ -268,11 +264,6 @@ def _loss(architecture: Architecture, score: Array, offset: Array, target: Array
     low = jnp.minimum(score, 0.0) / _SMALL + jnp.log(jnp.maximum(score, 0.0) + _SMALL)
     log_odds = low - jnp.log(jnp.maximum(1.0 - score, _SMALL))
     return (jax.nn.sigmoid(log_odds + offset) - target) ** 2
-
-
-def _levels(architecture: Architecture, task: Task) -> tuple[float, ...]:
-    grid = task.samples.grid
-    return tuple(grid[: levels_up_to(grid, architecture.gamma)].tolist())
 
 
 @lru_cache(maxsize=4)  # compiled once per network, not per epoch
@@ -329,19 +320,13 @@ def _first_state(architecture: Architecture, settings: Settings, steps: int) -> 
     return _State(parameters, power, _optimiser(settings, steps).init(parameters))
 
 
-def _weights(state: _State, settings: Settings) -> dict[str, Floats]:
-    network, _ = state.parameters
-    weights, _ = network.effective(state.power, iterations=settings.power_iterations)
-    return deepset.as_arrays(weights)
-
-
 def _key(
     architecture: Architecture, settings: Settings, p1: float, task: Task, validation: Task
 ) -> str:
     """Return a digest of everything that decides how training continues."""
     arrays: list[NDArray[Any]] = []
     for part in (task, validation):
-        held = part.samples
-        arrays += [held.cells, held.repeats, held.offsets, held.grid]
+        held = part.shares
+        arrays += [held.data, held.indices, held.indptr, np.array(part.levels)]
         arrays += [part.public, part.belief, part.target, part.weight]
     return run_key([architecture.as_dict(), asdict(settings), p1, jax.__version__], arrays)

@@ -1,6 +1,5 @@
 """From a dataset to model files: recipes, training, projection, certificate, curve."""
 
-import csv
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from matplotlib.figure import Figure
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError, require_at_least
-from dnatrace.files import replacing
 from dnatrace.networks.architecture import Architecture, Kind, Variant, levels_up_to
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.networks.runtime import Model, read_model, write_model
@@ -18,6 +16,7 @@ from dnatrace.rng import Stream
 from dnatrace.runs import figures
 from dnatrace.runs.progress import LabelledTrack, labelled
 from dnatrace.runs.provenance import libraries
+from dnatrace.sweeps.results import as_csv, write_all
 from dnatrace.training import network as training
 from dnatrace.training.checkpoint import Progress
 from dnatrace.training.dataset import DatasetInfo, read_info, read_samples
@@ -128,12 +127,8 @@ def train_models(
 ) -> list[dict[str, Any]]:
     """Train the variants of a network, write model files and curves (CSV, SVG), return a row each.
 
-    A run that was killed resumes from its last epoch when it is started again.
-
-    Args:
-        order: what to train.
-        force: whether models that are there may be replaced.
-        track: wraps epochs, for instance with a progress bar.
+    A run that was killed resumes from its last epoch when it is started again. Models that are
+    there are replaced with `force` alone; `track` wraps epochs.
     """
     if not force:
         _keep_models(order)
@@ -211,8 +206,8 @@ def _train_one(
         provenance=_provenance(order, variant, data, settings, trained),
     )
     write_model(path, model)
-    _write_curve(order.out / f"{name}.csv", trained.curve)
-    _draw_curve(order.out / f"{name}.svg", name, trained.curve)
+    curve = {f"{name}.csv": as_csv(trained.curve)} | _draw_curve(name, trained.curve)
+    write_all(curve, order.out)
     checkpoint.unlink(missing_ok=True)
     return {
         "model": str(path),
@@ -244,14 +239,7 @@ def _provenance(
     }
 
 
-def _write_curve(path: Path, curve: list[dict[str, float]]) -> None:
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(curve[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(curve)
-
-
-def _draw_curve(path: Path, name: str, curve: list[dict[str, float]]) -> None:
+def _draw_curve(name: str, curve: list[dict[str, float]]) -> dict[str, bytes]:
     epochs = [row["epoch"] for row in curve]
     figure = Figure(figsize=(7, 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
@@ -263,6 +251,4 @@ def _draw_curve(path: Path, name: str, curve: list[dict[str, float]]) -> None:
     below.set_xlabel("epoch")
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
-    (content,) = figures.rendered(figure, name, ["svg"]).values()
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    return figures.rendered(figure, name, ["svg"])

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.networks.architecture import WINDOW
@@ -18,21 +19,19 @@ from dnatrace.networks.inputs import newest_first_by_person, quantise
 from dnatrace.records import NOT_TESTED, DayContacts
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE
-from dnatrace.training import _kernels
 
 N_LEVELS = 128
 # Clipping thresholds that the grid holds exactly, in single precision.
 GRID_ANCHORS = (0.05, 0.1, 0.2, 0.4, 0.7)
 _GRID_POWER = 3  # of 2, 3, 4 and geometric grids the one with the least error in F
 _FEWEST_LEVELS = 16
-_CHUNK = 4096  # samples whose dense histograms are held at once: 15 MB
 _MOST_REPEATS = 65_535
 
 
 def cubic_grid(n_levels: int = N_LEVELS) -> NDArray[np.float32]:
     """Return the levels (k / (levels - 1))³ with the anchors put in place of their neighbours.
 
-    Finer near 0, where most messages are, unlike the even grid of `infer(levels=…)`.
+    Finer near 0, where most messages are, more so than the quadratic grid of `infer(levels=…)`.
     Guarantee: strictly increasing from 0 to 1; with 128 levels, rounding to the nearest one moves
     a message m by at most 0.02·m^(2/3) + 1e-6.
     """
@@ -86,11 +85,6 @@ class Samples:
         return self.offsets.size - 1
 
     @property
-    def n_cells(self) -> int:
-        """The length of a dense histogram, ages × levels."""
-        return WINDOW * self.grid.size
-
-    @property
     def n_messages(self) -> NDArray[np.int64]:
         """The messages of each window, the C of the mean: int64 [n]."""
         total: NDArray[np.int64] = self.contacts.sum(axis=1, dtype=np.int64)
@@ -117,28 +111,20 @@ class Samples:
         Cost: 7 kB per sample with 128 levels.
         """
         part = self.take(index)
-        dense = np.zeros((len(part), self.n_cells), dtype=np.float32)
-        dense[np.repeat(np.arange(len(part)), np.diff(part.offsets)), part.cells] = part.repeats
-        return dense
+        shape = (len(part), WINDOW * self.grid.size)
+        sparse = csr_array((part.repeats, part.cells, part.offsets), shape=shape)
+        return np.asarray(sparse.toarray(), dtype=np.float32)
 
     def take(self, index: ArrayLike) -> Self:
-        """Return some samples, in the order of `index`, which may repeat, copied."""
-        chosen = self._checked(index)
-        sizes = np.diff(self.offsets)[chosen]
-        offsets = _offsets(sizes)
-        cells = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], sizes)
-        columns: dict[str, NDArray[Any]] = {name: getattr(self, name)[chosen] for name in BY_SAMPLE}
-        columns |= {name: getattr(self, name)[cells] for name in BY_CELL}
-        return type(self)(grid=self.grid, offsets=offsets, **columns)
-
-    def _checked(self, index: ArrayLike) -> NDArray[np.int64]:
+        """Return some samples, in the order of `index`, which may repeat or be a mask, copied."""
         chosen = np.asarray(index)
-        if chosen.dtype == np.bool_:
-            chosen = np.flatnonzero(chosen)
-        chosen = chosen.astype(np.int64, copy=False)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self)):
             raise InputError(f"a sample number is outside 0 … {len(self) - 1}")
-        return chosen
+        cells, sizes = _places(self.offsets, chosen)
+        columns: dict[str, NDArray[Any]] = {name: getattr(self, name)[chosen] for name in BY_SAMPLE}
+        columns |= {name: getattr(self, name)[cells] for name in BY_CELL}
+        return type(self)(grid=self.grid, offsets=_offsets(sizes), **columns)
 
 
 # Columns with one row per cell of a histogram, and with one row per sample.
@@ -178,31 +164,20 @@ def collect(
     Edge cases: nobody met gives a sample without cells; a repeated contact counts twice; more than
     65,535 contacts on one day are refused.
 
-    Args:
-        people: ids.
-        grid: message levels.
-        contacts: the days of the window, oldest first, 14 at most.
-        messages: of everybody, float32 [days, all].
-        outcomes: everybody's own tests, int8 [days, all].
-        age_groups: of everybody.
-        isolated: of everybody.
-        states: course states of everybody.
-        fn: P(I) of everybody on the day.
-        day: the last of the window.
-        seed: of the run.
+    Arrays are of everybody, those by day [days, all] with the oldest of at most 14 days first;
+    `day` is the last of them. What they become stands in `Samples`.
 
-    Cost: a binary search per message of the window, a gather per contact of `people`, and a scan
-    of 1,792 cells per sample.
+    Cost: a binary search per message of the window, and a sort of the messages of `people`.
     """
     if not 1 <= len(contacts) <= WINDOW:
         raise InputError(f"a window of {len(contacts)} days; samples hold 1 to {WINDOW}")
-    offsets, cells, repeats = _histograms(people, contacts, quantise(messages, grid), grid.size)
+    found = _histograms(people, contacts, quantise(messages, grid), grid.size)
     counts = np.stack([met.counts[people] for met in contacts])
     return Samples(
         grid=grid,
-        offsets=offsets,
-        cells=cells,
-        repeats=repeats,
+        offsets=found.indptr.astype(np.int64),
+        cells=found.indices.astype(np.uint16),
+        repeats=found.data,
         outcomes=newest_first_by_person(outcomes[:, people], NOT_TESTED),
         contacts=newest_first_by_person(counts, 0),
         age_group=age_groups[people],
@@ -220,24 +195,26 @@ def _histograms(
     contacts: Sequence[DayContacts],
     levels: NDArray[np.uint8],
     n_levels: int,
-) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.uint16]]:
-    """Return (offsets, cells, repeats), a chunk of dense histograms at a time."""
-    for met in contacts:
-        if people.size and met.counts[people].max() > _MOST_REPEATS:
+) -> csr_array:
+    """Return the messages of each person by cell: uint16 [people, ages × levels]."""
+    rows, cells = [], []
+    for age, met in enumerate(reversed(contacts)):
+        places, sizes = _places(met.offsets, people)
+        if sizes.max(initial=0) > _MOST_REPEATS:
             raise InputError(f"a person has more than {_MOST_REPEATS:,} contacts on one day")
-    sizes = [np.empty(0, dtype=np.int64)]
-    cells, repeats = ([np.empty(0, dtype=np.uint16)] for _ in range(2))
-    for start in range(0, people.size, _CHUNK):
-        chunk = people[start : start + _CHUNK]
-        dense = np.zeros((chunk.size, WINDOW * n_levels), dtype=np.uint16)
-        for age, met in enumerate(reversed(contacts)):
-            of_day = levels[len(contacts) - 1 - age]
-            _kernels.count_day(met.offsets, met.senders, of_day, chunk, age * n_levels, dense)
-        row, cell = np.nonzero(dense)
-        sizes.append(np.bincount(row, minlength=chunk.size))
-        cells.append(cell.astype(np.uint16))
-        repeats.append(dense[row, cell])
-    return _offsets(np.concatenate(sizes)), np.concatenate(cells), np.concatenate(repeats)
+        rows.append(np.repeat(np.arange(people.size), sizes))
+        said = levels[len(contacts) - 1 - age][met.senders[places]]
+        cells.append(age * n_levels + said.astype(np.int64))
+    at = (np.concatenate(rows), np.concatenate(cells))
+    once = np.ones(at[0].size, dtype=np.uint16)
+    return csr_array((once, at), shape=(people.size, WINDOW * n_levels))
+
+
+def _places(offsets: NDArray[Any], index: NDArray[np.int64]) -> tuple[Any, Any]:
+    """Return where the entries of some rows lie, and how many each row has."""
+    sizes = np.diff(offsets)[index]
+    first = np.repeat(offsets[index] - _offsets(sizes)[:-1], sizes)
+    return np.arange(first.size) + first, sizes
 
 
 def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from dnatrace.errors import InputError
 from dnatrace.networks.architecture import (
@@ -13,7 +14,6 @@ from dnatrace.networks.architecture import (
 )
 from dnatrace.networks.runtime import Model, PublicView
 from dnatrace.seir import SeirParameters, State, TestErrors, last_day_marginals, pack_model
-from dnatrace.training import _kernels
 from dnatrace.training.samples import Samples
 
 _CHUNK = 65_536  # samples whose exposures are held at once
@@ -45,28 +45,33 @@ def fn_scores(
         oldest_first = slice(int(n_days) - 1, None, -1)
         for start in range(0, group.size, _CHUNK):
             index = group[start : start + _CHUNK]
-            exposures, beliefs = np.empty((WINDOW, index.size)), np.empty((index.size, 4))
-            _kernels.add_up_cells(
-                samples.offsets, samples.cells, samples.repeats, index, hazards, exposures
-            )
+            exposures, beliefs = _exposures(samples.take(index), hazards), np.empty((index.size, 4))
             outcomes = np.ascontiguousarray(samples.outcomes[index].T)
             last_day_marginals(exposures[oldest_first], outcomes[oldest_first], model, beliefs)
             scores[index] = beliefs[:, State.I] + (beliefs[:, State.E] if with_exposed else 0.0)
     return scores
 
 
+def _exposures(samples: Samples, hazards: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the exposures by age, Σ repeats · hazards[level]: float64 [14, n]."""
+    age, level = np.divmod(samples.cells.astype(np.int64), hazards.size)
+    n = len(samples)
+    place = age * n + np.repeat(np.arange(n), np.diff(samples.offsets))
+    added = np.bincount(place, weights=samples.repeats * hazards[level], minlength=WINDOW * n)
+    return np.asarray(added, dtype=np.float64).reshape(WINDOW, n)
+
+
 def network_scores(model: Model, samples: Samples, *, zeroed: bool = False) -> NDArray[np.float64]:
     """Return G of every sample; with `zeroed` every message is read as 0.
 
-    Cost: one table row per cell, then the layers after the mean, samples in parallel.
+    Cost: one table row per cell, then the layers after the mean.
     """
     column = columns_of(samples.grid, model.architecture, zeroed=zeroed)
     if not np.array_equal(samples.grid[: model.grid.size], model.grid):
         raise InputError("samples on another grid of messages than the model's")
-    totals = np.empty((len(samples), model.table.shape[1]))
-    counts = np.empty(len(samples), dtype=np.int64)
-    _kernels.pool_cells(
-        samples.offsets, samples.cells, samples.repeats, column, model.table, totals, counts
+    by_row = csr_array(
+        (samples.repeats.astype(np.float64), column[samples.cells], samples.offsets),
+        shape=(len(samples), len(model.table)),
     )
     view = PublicView(
         model=model,
@@ -74,7 +79,7 @@ def network_scores(model: Model, samples: Samples, *, zeroed: bool = False) -> N
         contacts=np.ascontiguousarray(samples.contacts.T),
         age_groups=samples.age_group,
     )
-    return view.finish(totals, counts)
+    return view.finish(by_row @ model.table, samples.n_messages)
 
 
 def columns_of(
@@ -91,17 +96,16 @@ def columns_of(
     return (np.arange(WINDOW)[:, None] * kept + level).ravel()
 
 
-def message_shares(
-    samples: Samples, column: NDArray[np.int64], index: NDArray[np.int64], n_columns: int
-) -> NDArray[np.float32]:
-    """Return each sample's share of messages by row of the table: float32 [index, columns].
+def message_shares(samples: Samples, column: NDArray[np.int64], n_columns: int) -> csr_array:
+    """Return each sample's share of messages by row of the table: float32 [n, columns].
 
-    Rows of samples without messages, and rows whose index is negative, are 0. A new array each
-    time: JAX may still be reading the last one.
+    Rows sum to 1; those of samples without messages are 0. Cells that share a row of the table
+    stand beside each other and add up when rows become dense.
     """
-    shares = np.empty((index.size, n_columns), dtype=np.float32)
-    _kernels.fill_shares(samples.offsets, samples.cells, samples.repeats, column, index, shares)
-    return shares
+    scale = np.float32(1.0) / np.maximum(samples.n_messages, 1).astype(np.float32)
+    shares = samples.repeats.astype(np.float32) * np.repeat(scale, np.diff(samples.offsets))
+    shape = (len(samples), n_columns)
+    return csr_array((shares, column[samples.cells], samples.offsets), shape=shape)
 
 
 def public_inputs(samples: Samples) -> NDArray[np.float32]:

@@ -50,11 +50,11 @@ function at({ mean, half, median }, i) {
   return mean[i] === null ? null : { mean: mean[i], half: half[i], median: median[i] };
 }
 
-/** Mean with its interval as a point. */
+/** Mean with its interval as a point; no number of a run is negative, so no interval is. */
 function point(x, numbers) {
   if (numbers === null) return { x, y: null, low: null, high: null, text: "–" };
   const { mean, half } = numbers;
-  const interval = half === null ? { low: null, high: null } : { low: mean - half, high: mean + half };
+  const interval = half === null ? { low: null, high: null } : { low: Math.max(0, mean - half), high: mean + half };
   return { x, y: mean, ...interval, text: described(numbers) };
 }
 

@@ -1,0 +1,250 @@
+"""Headcount: count people who may be infectious, each once, and let a free network read the counts.
+
+What a phone sends depends on its owner's tests alone (exchange `own-tests`), and a receiver counts
+distinct people, however often they met: so one test result of a person moves what is noised by at
+most 1 in every release, and not at all for people who never met them. That is a guarantee about a
+person, end to end. Noise, then a decoder of the noisy numbers of the last 14 days and of public
+facts. docs/guarantees.md has the proof, docs/headcount.md what it reaches.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind, OwnTests
+from dnatrace.inference.heads import Closeness, head_counts
+from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFacts, Setup
+from dnatrace.methods.kinds import Floats, PrivateMethod, Query
+from dnatrace.methods.settings import NAME, RELEASE
+from dnatrace.methods.tally import ContactRate, trained_on
+from dnatrace.networks.architecture import WINDOW
+from dnatrace.networks.decoder import (
+    SENSITIVITY,
+    Alarm,
+    Decoder,
+    DecoderInputs,
+    Heads,
+    load_decoder,
+)
+from dnatrace.privacy.accounting import Lifetime
+from dnatrace.privacy.mechanisms import GaussianMechanism
+from dnatrace.privacy.release import Bounded
+from dnatrace.settings import setting
+
+_PURPOSE = "noise/headcount"
+_LEAST = 1e-12  # a message that cannot be 0 is not divided by
+
+
+class HeadcountRelease(StrEnum):
+    """Which count is noised."""
+
+    DAILY = "daily"
+    NEWS = "news"
+
+
+DECODERS = {HeadcountRelease.DAILY: "headcount", HeadcountRelease.NEWS: "headcount-news"}
+
+
+class HeadcountSettings(MethodSettings):
+    """Noise on the number of people met who may be infectious, read by a decoder."""
+
+    counts_contacts: ClassVar[bool] = True
+    exchange: ClassVar[ExchangeKind] = ExchangeKind.OWN_TESTS
+    read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
+    name: Literal["headcount"] = setting("headcount", NAME)
+    release: HeadcountRelease = setting(HeadcountRelease.DAILY, RELEASE)
+    decoder: str | None = setting(
+        None,
+        "decoder of `headcount`: a path; if absent the one that ships for the release",
+        source="docs/headcount.md",
+    )
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether scores have noise."""
+        return True
+
+    def load(self) -> Decoder:
+        """Return the decoder."""
+        return load_decoder(self.decoder or DECODERS[self.release])
+
+    def build(self, setup: Setup) -> Method:
+        """Return the method of these settings."""
+        return Headcount(setup=setup, decoder=self.load(), variant=self.release)
+
+    def fingerprint(self) -> str:
+        """Return the digest of the decoder; its path does not matter."""
+        return self.load().digest
+
+    @property
+    def training(self) -> str:
+        """Where the decoder comes from."""
+        return trained_on(self.load(), "noisy numbers and public facts alone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Known:
+    """Which results were known yesterday: what makes a result news.
+
+    Attributes:
+        first_day: of the window.
+        outcomes: int8 [days, people].
+    """
+
+    first_day: int
+    outcomes: NDArray[np.int8]
+
+    def covers(self, public: PublicFacts) -> NDArray[np.bool_]:
+        """Return which results of today's window were known: bool [days, people]."""
+        known = np.zeros(public.outcomes.shape, dtype=np.bool_)
+        before = self.outcomes[max(0, public.first_day - self.first_day) :]
+        known[: len(before)] = before >= 0
+        return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headcount(PrivateMethod):
+    """Noise on the number of people met who may be infectious; a decoder of these numbers.
+
+    Guarantee: for messages from own tests alone, one test result of a person moves the numbers of
+    one receiver by at most 1 in Euclidean length, in the releases of `Lifetime.person`: all 14 that
+    the result lives in (`daily`), or the one on the day it becomes known (`news`). With noise of
+    1/μ in each that is (ε, δ)-private for the person over everything the receiver ever sees, given
+    everybody else's tests and who met whom. With messages that passed through others the ledger
+    has no bound for a person.
+    Edge cases: people who met nobody in the window have 0 and no noise. A window longer than the
+    decoder's is refused, and so is a decoder of the other variant.
+
+    Attributes:
+        setup: target, window and noise.
+        decoder: reads the numbers.
+        variant: which numbers.
+    """
+
+    setup: Setup
+    decoder: Decoder
+    variant: HeadcountRelease = HeadcountRelease.DAILY
+
+    def __post_init__(self) -> None:
+        if self.setup.window_days > WINDOW:
+            raise InputError(f"a window of {self.setup.window_days} days: decoders read {WINDOW}")
+        heads = self.decoder.heads
+        if heads is None or heads.release != self.variant:
+            made = "tallies" if heads is None else f"head counts, {heads.release}"
+            raise InputError(
+                f"decoder '{self.decoder.name}' reads {made}, not head counts, {self.variant}"
+            )
+
+    @property
+    def heads(self) -> Heads:
+        """Which numbers the decoder reads."""
+        assert self.decoder.heads is not None  # checked above
+        return self.decoder.heads
+
+    @property
+    def lifetime(self) -> Lifetime:
+        """How a contact, and a test result of a person, spend."""
+        days = self.setup.window_days
+        ages = {HeadcountRelease.DAILY: days, HeadcountRelease.NEWS: 1}[self.variant]
+        # What is news comes from tests, whatever messages are made of.
+        proved = self.setup.own_tests or self.variant is HeadcountRelease.NEWS
+        person = (1.0,) * ages if proved else None
+        return Lifetime(shares=(1.0,) * days, joint=True, person=person, once=True)
+
+    @property
+    def mechanism(self) -> GaussianMechanism:
+        """The noise of one release."""
+        what = {
+            HeadcountRelease.DAILY: "number of people met who may be infectious",
+            HeadcountRelease.NEWS: "number of people met whose positive test became known today",
+        }
+        return GaussianMechanism(
+            name=f"{what[self.variant]} (each counted once, sensitivity 1)",
+            multiplier=self.setup.target.multiplier(self.lifetime),
+            lifetime=self.lifetime,
+            noise=self.setup.noise,
+            purpose=_PURPOSE,
+            reads=min(self.setup.window_days, self.decoder.reads),
+        )
+
+    def prepare(self, public: PublicFacts, remembered: ContactRate | None) -> ContactRate:
+        """Return how many people everybody meets."""
+        before = remembered or ContactRate.start(public.n_people)
+        return before.after(public.counts[-1], public.isolated)
+
+    def remember(self, prepared: ContactRate) -> ContactRate:
+        """Keep how many people everybody meets."""
+        return prepared
+
+    def query(
+        self, prepared: ContactRate, public: PublicFacts, secret: SecretFacts, memory: Known | None
+    ) -> Query:
+        """Return the numbers; those of the days before are read again."""
+        return Query(
+            mechanism=self.mechanism,
+            statistic=self.statistic(public, secret, memory),
+            memory=Known(first_day=public.first_day, outcomes=public.outcomes),
+            keep=(self.setup.window_days - 1) * self.decoder.channels,
+        )
+
+    def statistic(
+        self, public: PublicFacts, secret: SecretFacts, memory: Known | None = None
+    ) -> Bounded:
+        """Return the numbers of everybody [channels, people], 0 for those who met nobody.
+
+        A person is in one channel of a receiver at most, so the sensitivity of a single number is
+        that of all of them together.
+        """
+        messages = self.setup.require_messages(public, secret)
+        if self.variant is HeadcountRelease.DAILY:
+            alarms = standing_alarms(messages, public, self.decoder.alarm)
+        else:
+            alarms = news_alarms(public, memory)
+        closeness = Closeness(fading=self.heads.fading, bounds=self.heads.bounds)
+        counts = head_counts(secret.window, alarms, closeness)
+        some = np.where(public.counts.any(axis=0), SENSITIVITY, 0.0)
+        return Bounded(values=counts, sensitivity=np.broadcast_to(some, counts.shape).copy())
+
+    def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
+        """Return what the decoder makes of the noisy numbers of the last days."""
+        channels = self.decoder.channels
+        by_release = noisy.reshape(-1, channels, public.n_people)[::-1]
+        inputs = decoder_inputs(public, prepared)
+        numbers = by_release.reshape(-1, public.n_people)
+        return self.decoder.scores(numbers, self.mechanism.multiplier, inputs)
+
+
+def standing_alarms(messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm) -> Floats:
+    """Return how much everybody alarms by day, in [0, 1]: float64 [days, people].
+
+    A message is taken relative to that of somebody just found positive, a public number: however
+    often tests err, what a fresh positive result says is a full alarm.
+    """
+    exchange = OwnTests(parameters=public.parameters, test_errors=public.test_errors)
+    return alarm(messages / max(exchange.just_found, _LEAST))
+
+
+def news_alarms(public: PublicFacts, memory: Known | None) -> Floats:
+    """Return 1 for people whose positive result became known today, else 0: [days, people].
+
+    Guarantee: a test result is in the alarms of one day, whatever other tests there are.
+    """
+    fresh = public.outcomes == 1
+    if memory is not None:
+        fresh &= ~memory.covers(public)
+    today = fresh.any(axis=0).astype(np.float64)
+    return np.broadcast_to(today, public.outcomes.shape)
+
+
+def decoder_inputs(public: PublicFacts, rate: ContactRate) -> DecoderInputs:
+    """Return what a decoder reads beside noisy numbers."""
+    return DecoderInputs(
+        outcomes=public.outcomes,
+        mean_contacts=rate.mean,
+        age_groups=public.age_groups,
+        test_errors=public.test_errors,
+    )

@@ -1,0 +1,223 @@
+"""`levers`: tests for the highest scores and for symptoms, quarantine of several kinds, tracing.
+
+Every lever is a file of its own with its own settings and budget, and is off by default; those that
+are on are combined here. With all of them off this is `highest-scores`, bit by bit.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.policy import stays
+from dnatrace.policy.base import Evening, Ids, Measures, Policy, PolicySettings, Situation
+from dnatrace.policy.highest_scores import HighestScores
+from dnatrace.policy.household import Household, HouseholdSettings
+from dnatrace.policy.isolation import NEVER, IsolationRules
+from dnatrace.policy.manual import Manual, ManualSettings
+from dnatrace.policy.notification import Notification, NotificationSettings
+from dnatrace.policy.quarantine import Quarantine, QuarantineSettings
+from dnatrace.policy.release_tests import ReleaseTests, ReleaseTestsSettings
+from dnatrace.policy.stays import Known, SendsHome
+from dnatrace.policy.symptoms import Symptoms, SymptomsSettings
+from dnatrace.privacy.release import Released
+from dnatrace.rng import Stream
+from dnatrace.settings import setting
+
+_POSITIVE, _WAITING = "positive", "waiting"
+_OPEN_END = np.iinfo(np.int32).max
+
+
+class LeversSettings(PolicySettings):
+    """Tests and isolation as in `highest-scores`, and the levers that are switched on."""
+
+    tests_at_home: ClassVar[bool] = True
+    name: Literal["levers"] = setting("levers", "who is tested and who isolates, on which grounds")
+    symptoms: SymptomsSettings = SymptomsSettings()
+    household: HouseholdSettings = HouseholdSettings()
+    quarantine: QuarantineSettings = QuarantineSettings()
+    release_tests: ReleaseTestsSettings = ReleaseTestsSettings()
+    manual: ManualSettings = ManualSettings()
+    notification: NotificationSettings = NotificationSettings()
+
+    @property
+    def reads_contacts(self) -> bool:
+        """Whether manual tracing or notifications learn who met whom."""
+        return self.manual.is_on or self.notification.is_on
+
+    @property
+    def acts_alone(self) -> bool:
+        """Whether a lever works without scores."""
+        alone = (self.symptoms, self.household, self.release_tests, self.manual, self.notification)
+        return any(lever.is_on for lever in alone)
+
+    def without_scores(self) -> Self:
+        """Return the settings without quarantine by score."""
+        off = self.quarantine.model_copy(update={"capacity": 0.0})
+        return self.model_copy(update={"quarantine": off})
+
+    def build(self, isolation: IsolationRules, seed: int) -> Policy:
+        """Return the policy of these settings."""
+        senders: list[SendsHome] = []
+        if self.household.is_on:
+            senders.append(Household(rules=self.household))
+        if self.manual.is_on:
+            senders.append(Manual(rules=self.manual, seed=seed))
+        if self.notification.is_on:
+            senders.append(Notification(rules=self.notification, seed=seed))
+        if self.quarantine.is_on:  # the last, for it looks at who is at home already
+            senders.append(Quarantine(rules=self.quarantine, seed=seed))
+        return Levers(
+            usual=HighestScores(rules=isolation, seed=seed),
+            symptoms=Symptoms(settings=self.symptoms, seed=seed) if self.symptoms.is_on else None,
+            release_tests=ReleaseTests(settings=self.release_tests, seed=seed)
+            if self.release_tests.is_on
+            else None,
+            senders=tuple(senders),
+            look_back=max(self.manual.look_back, self.notification.look_back),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LeversState:
+    """What the levers remember.
+
+    Attributes:
+        known: what they share.
+        memories: of each lever that sends people home, by name.
+        quarantined: who is at home today for another reason than a positive result of their own.
+        n_told: how many were asked today to be tested or to stay at home.
+    """
+
+    known: Known
+    memories: dict[str, Any]
+    quarantined: NDArray[np.bool_]
+    n_told: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levers:
+    """The levers that are on, one after the other.
+
+    A person is at home as long as one reason lasts: reasons overlap, days at home are counted once.
+    Nothing has a consequence before the `start_day` of isolation.
+
+    Attributes:
+        usual: tests for the highest scores, isolation of positives.
+        symptoms: tests of people with symptoms; None when off.
+        release_tests: tests of people in quarantine; None when off.
+        senders: what sends people home, in order.
+        look_back: how many days of contacts are kept for those that ask.
+    """
+
+    usual: HighestScores
+    symptoms: Symptoms | None = None
+    release_tests: ReleaseTests | None = None
+    senders: tuple[SendsHome, ...] = field(default=())
+    look_back: int = 7
+
+    def start(self, n_people: int) -> LeversState:
+        """Return a state in which nobody is at home."""
+        free = np.zeros(n_people, dtype=np.bool_)
+        reasons = (_POSITIVE, _WAITING, *(sender.name for sender in self.senders))
+        known = Known(
+            at_home=free,
+            until={reason: stays.nobody(n_people) for reason in reasons},
+            since=stays.nobody(n_people),
+            releasable=free,
+            positive_on=stays.nobody(n_people),
+            tested_on=stays.nobody(n_people),
+            days=(),
+        )
+        memories = {sender.name: sender.start() for sender in self.senders}
+        return LeversState(known=known, memories=memories, quarantined=free)
+
+    def isolate(self, day: int, state: LeversState) -> tuple[NDArray[np.bool_], LeversState]:
+        """Return who is at home for any reason, after those who give up have left."""
+        known, until = state.known, dict(state.known.until)
+        positive, until[_POSITIVE] = self.usual.isolate(day, until[_POSITIVE])
+        kept = positive | (until[_WAITING] >= day)
+        for sender in self.senders:
+            stream = Stream(self.usual.seed, f"levers/{sender.name}/dropout")
+            left = stays.drop_out(
+                until[sender.name], day=day, dropout=sender.rules.dropout, stream=stream
+            )
+            until[sender.name] = left
+            kept = kept | (left >= day) if not sender.rules.negative_ends else kept
+        known = replace(known, until=until)
+        at_home = known.stays(day)
+        since = np.where(at_home, np.where(known.at_home, known.since, np.int32(day)), NEVER)
+        known = replace(known, at_home=at_home, since=since, releasable=at_home & ~kept)
+        quarantined = at_home & ~positive
+        return at_home, replace(state, known=known, quarantined=quarantined, n_told=0)
+
+    def choose(
+        self, released: Released, situation: Situation, state: LeversState
+    ) -> tuple[Ids, LeversState]:
+        """Return whom to test: of symptoms, to be released, by score; each within its budget."""
+        known, until = state.known, dict(state.known.until)
+        asking = self.symptoms.choose(situation, known) if self.symptoms else np.empty(0, np.int64)
+        if self.symptoms and situation.day >= self.usual.rules.start_day:
+            waiting = self.symptoms.waits(asking, situation.day)
+            until[_WAITING] = until[_WAITING].copy()
+            until[_WAITING][waiting] = _OPEN_END  # until the result is known
+        chosen = stays.mask_of(asking, situation.eligible.size)
+        if self.release_tests:
+            chosen[self.release_tests.choose(_but(situation, chosen), known)] = True
+        by_score, _ = self.usual.choose(released, _but(situation, chosen), until[_POSITIVE])
+        chosen[by_score] = True
+        tested = np.flatnonzero(chosen)
+        tested_on = known.tested_on.copy()
+        tested_on[tested] = situation.day
+        known = replace(known, until=until, tested_on=tested_on)
+        return tested, replace(state, known=known, n_told=by_score.size)
+
+    def respond(self, positives: Ids, day: int, state: LeversState) -> LeversState:
+        """Return the state after positives were admitted to isolation."""
+        until = dict(state.known.until)
+        until[_POSITIVE] = self.usual.respond(positives, day, until[_POSITIVE])
+        positive_on = state.known.positive_on.copy()
+        positive_on[positives] = day
+        return replace(state, known=replace(state.known, until=until, positive_on=positive_on))
+
+    def follow_up(self, evening: Evening, state: LeversState) -> LeversState:
+        """Return the state after results ended stays and levers told people to stay at home."""
+        known, memories, n_told = self._results(evening, state.known), dict(state.memories), 0
+        if evening.contacts is not None:
+            days = (*known.days, evening.contacts)
+            known = replace(known, days=days[-self.look_back :])
+        for sender in self.senders:
+            told, memories[sender.name] = sender.tell(evening, known, memories[sender.name])
+            if evening.day < self.usual.rules.start_day:
+                continue
+            stream = Stream(self.usual.seed, f"levers/{sender.name}/adherence")
+            begun = stays.begin(
+                known.until[sender.name], told, day=evening.day, rules=sender.rules, stream=stream
+            )
+            known = replace(known, until=known.until | {sender.name: begun})
+            n_told += told.size
+        return replace(state, known=known, memories=memories, n_told=state.n_told + n_told)
+
+    def _results(self, evening: Evening, known: Known) -> Known:
+        """End the waiting of those who have a result, and the stays that a negative one ends."""
+        until, day = dict(known.until), evening.day
+        results = np.concatenate([evening.positives, evening.negatives])
+        until[_WAITING] = stays.end(until[_WAITING], results, day=day)
+        for sender in self.senders:
+            if sender.rules.negative_ends:
+                until[sender.name] = stays.end(until[sender.name], evening.negatives, day=day)
+        return replace(known, until=until)
+
+    def measures(self, state: LeversState) -> Measures:
+        """Return who was in quarantine today, and how many were told anything."""
+        return Measures(quarantined=state.quarantined, notices=state.n_told)
+
+
+def _but(situation: Situation, chosen: NDArray[np.bool_]) -> Situation:
+    """Return a situation in which those who are chosen already cannot be chosen again."""
+    return replace(
+        situation,
+        eligible=situation.eligible & ~chosen,
+        reachable=situation.reachable & ~chosen,
+    )

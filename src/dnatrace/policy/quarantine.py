@@ -1,0 +1,58 @@
+"""Quarantine by score: who is most likely infected stays at home without a test."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dnatrace.policy.base import Evening, Ids
+from dnatrace.policy.highest_scores import choose_tests
+from dnatrace.policy.stays import Known, StayRules, most_of
+from dnatrace.rng import Stream
+from dnatrace.settings import Share, setting
+
+
+class QuarantineSettings(StayRules):
+    """The highest scores stay at home; off when for nobody."""
+
+    capacity: Share = setting(0.0, "share of the population told per day, at most; 0 for none")
+    most_at_once: Share = setting(1.0, "share of the population in such a stay, at most")
+    threshold: float | None = setting(None, "scores below it are not told, if given")
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anybody stays at home."""
+        return self.capacity > 0.0 and self.most_at_once > 0.0 and self.days > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """Tell the highest scores of the day, ties broken by chance, within both budgets."""
+
+    name: ClassVar[str] = "quarantine"
+    rules: QuarantineSettings
+    seed: int
+
+    def start(self) -> None:
+        """Return that nothing is remembered."""
+
+    def tell(self, evening: Evening, known: Known, memory: None) -> tuple[Ids, None]:
+        """Return the highest scores among those who are not at home tomorrow anyway.
+
+        People without a score are not told. Cost: O(people).
+        """
+        tomorrow, n_people = evening.day + 1, evening.alive.size
+        eligible = evening.alive & ~known.stays(tomorrow) & ~known.exempt(evening.day, self.rules)
+        if self.rules.threshold is not None:
+            with np.errstate(invalid="ignore"):
+                eligible &= evening.released.scores >= self.rules.threshold
+        room = most_of(self.rules.most_at_once, n_people)
+        room -= int((known.until[self.name] >= tomorrow).sum())
+        everyone = np.arange(n_people)
+        told = choose_tests(
+            evening.released,
+            eligible=eligible,
+            most=min(most_of(self.rules.capacity, n_people), room),
+            ties=Stream(self.seed, "levers/quarantine/ties").uniform(everyone, evening.day),
+        )
+        return told, None

@@ -1,0 +1,131 @@
+"""Staying at home because one is told to: who follows, for how long, and what ends it early."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.policy.base import Evening, Ids
+from dnatrace.policy.isolation import NEVER, AdherenceUnit
+from dnatrace.records import DayContacts
+from dnatrace.rng import Stream
+from dnatrace.settings import Days, Settings, Share, setting
+
+Until = NDArray[np.int32]  # the last day at home of everybody
+EXEMPT = "UK guidance on contacts, 2020 to 2022: not within 90 days of an own positive PCR test"
+
+
+class StayRules(Settings):
+    """How people who are told to stay at home do so."""
+
+    days: Days = setting(
+        10,
+        "length of the stay, from the day after the notice",
+        source="contacts in England stayed at home for 10 days from 14 December 2020 on",
+    )
+    adherence: Share = setting(1.0, "share of those told who stay at home")
+    adherence_unit: AdherenceUnit = setting(
+        AdherenceUnit.EVENT, "drawn once per `person` or at each notice (`event`)"
+    )
+    dropout: Share = setting(0.0, "probability per day of giving up")
+    negative_ends: bool = setting(False, "whether a negative result during the stay ends it")
+    exempt_days: Days = setting(
+        90, "days after a positive result in which a person is not told", source=EXEMPT
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Known:
+    """What levers share; arrays are [people], days are -1 for never.
+
+    Attributes:
+        at_home: who is at home today, bool.
+        until: the last day at home by reason, int32; a stay of tomorrow is there already.
+        since: the first day of the stay that lasts, int32.
+        releasable: who would be free after a negative result, bool.
+        positive_on: the day of the last positive result, int32.
+        tested_on: the day of the last test that was ordered, int32.
+        days: everybody's contacts of the last days, the oldest first; empty unless a lever asks.
+    """
+
+    at_home: NDArray[np.bool_]
+    until: dict[str, Until]
+    since: NDArray[np.int32]
+    releasable: NDArray[np.bool_]
+    positive_on: NDArray[np.int32]
+    tested_on: NDArray[np.int32]
+    days: tuple[DayContacts, ...]
+
+    def stays(self, day: int) -> NDArray[np.bool_]:
+        """Return who is known to be at home on a day, bool [people]."""
+        staying = np.zeros(self.at_home.size, dtype=np.bool_)
+        for until in self.until.values():
+            staying |= until >= day
+        return staying
+
+    def exempt(self, day: int, rules: StayRules) -> NDArray[np.bool_]:
+        """Return who was found positive too short a time ago to be told: bool [people]."""
+        return (self.positive_on != NEVER) & (day - self.positive_on < rules.exempt_days)
+
+
+class SendsHome(Protocol):
+    """A lever that tells people to stay at home."""
+
+    @property
+    def name(self) -> str:
+        """What the stays it causes are called; part of the purpose of its streams."""
+
+    @property
+    def rules(self) -> StayRules:
+        """How long the stays last and who follows."""
+
+    def start(self) -> Any:
+        """Return what it remembers before the first day."""
+
+    def tell(self, evening: Evening, known: Known, memory: Any) -> tuple[Ids, Any]:
+        """Return whom it tells to stay at home from tomorrow on, and what it remembers."""
+
+
+def nobody(n_people: int) -> NDArray[np.int32]:
+    """Return `NEVER` for everybody: int32 [people]."""
+    return np.full(n_people, NEVER, dtype=np.int32)
+
+
+def mask_of(people: Ids, n_people: int) -> NDArray[np.bool_]:
+    """Return ids as a mask: bool [people]."""
+    mask = np.zeros(n_people, dtype=np.bool_)
+    mask[people] = True
+    return mask
+
+
+def most_of(share: float, n_people: int) -> int:
+    """Return a share of the people as a whole number, rounded down."""
+    return int(share * n_people + 1e-9)
+
+
+def begin(until: Until, people: Ids, *, day: int, rules: StayRules, stream: Stream) -> Until:
+    """Return the last days at home after those of `people` who follow were told on `day`.
+
+    A stay that lasts longer already is not made shorter.
+    """
+    drawn_on = 0 if rules.adherence_unit is AdherenceUnit.PERSON else day
+    followers = people[stream.uniform(people, drawn_on) < rules.adherence]
+    begun = until.copy()
+    begun[followers] = np.maximum(begun[followers], day + rules.days)
+    return begun
+
+
+def end(until: Until, people: Ids, *, day: int) -> Until:
+    """Return the last days at home when `day` is the last one for these people."""
+    ended = until.copy()
+    ended[people] = np.minimum(ended[people], day)
+    return ended
+
+
+def drop_out(until: Until, *, day: int, dropout: float, stream: Stream) -> Until:
+    """Return the last days at home after those who give up before `day` have left."""
+    if dropout == 0.0:
+        return until
+    staying = np.flatnonzero(until >= day)
+    return end(until, staying[stream.uniform(staying, day) < dropout], day=day - 1)

@@ -1,0 +1,126 @@
+"""The floor: what public facts alone reach, beside what a private method reaches at its ε.
+
+One run says little: peaks of the same method differ several times over between seeds. So the floor
+is not a second run beside the first, which would double its time and still be luck, but a measured
+curve that ships with the package (reference_data/person_curve.csv, by `verification.person`): means
+over seeds, and differences paired by seed. It holds for the setting it was measured in; for another
+one a run says that the floor was not measured there.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dnatrace.methods.base import release_of
+from dnatrace.methods.public_facts import FLOOR
+from dnatrace.reference_data import read_table
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.quantities import shown, shown_spread
+
+CURVE = "person_curve.csv"
+_FREE = {"seed", "privacy", "method"}  # settings that may differ from the measured ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One point of the curve: peaks in ‰, means over seeds and halves of their 90 % intervals.
+
+    Attributes:
+        method: name, and
+        release: variant.
+        capacity: share of people tested per day.
+        epsilon: of a person; infinite for methods without one.
+        runs: how many seeds.
+        mean: peak.
+        half_width: of its interval.
+        difference: to the floor, paired by seed; 0 of the floor itself.
+        difference_half_width: of its interval.
+    """
+
+    method: str
+    release: str
+    capacity: float
+    epsilon: float
+    runs: int
+    mean: float
+    half_width: float
+    difference: float
+    difference_half_width: float
+
+    @property
+    def better(self) -> bool:
+        """Whether the peak is lower than the floor, and not by chance."""
+        return self.difference + self.difference_half_width < 0.0
+
+
+@lru_cache(maxsize=1)
+def curve() -> tuple[Measured, ...]:
+    """Return the curve that ships."""
+
+    def number(text: str, missing: float = 0.0) -> float:
+        return float(text) if text not in ("", "–") else missing
+
+    return tuple(
+        Measured(
+            method=row["method"],
+            release=row["release"],
+            capacity=float(row["capacity"]),
+            epsilon=number(row["epsilon"], math.inf),
+            runs=int(row["runs"]),
+            mean=float(row["mean"]),
+            half_width=number(row["half_width"]),
+            difference=number(row["difference"]),
+            difference_half_width=number(row["difference_half_width"]),
+        )
+        for row in read_table(CURVE)
+    )
+
+
+def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
+    """Return what is known of the floor in the setting of a run; None for methods without noise.
+
+    Of a private method with a bound for a person, the nearest measured ε that is not below its own
+    is taken: a method that is no better there is no better with more noise.
+    """
+    if not config.method.adds_noise:
+        return None
+    points = [p for p in curve() if p.capacity == config.tests.capacity]
+    floor = next((p for p in points if p.method == FLOOR), None)
+    if floor is None or not _measured_setting(config):
+        return f"Floor: not measured in this setting; `--method {FLOOR}` runs without any message."
+    text = (
+        f"Floor: {shown_spread(floor.mean, floor.half_width)} ‰ is the peak without any message "
+        f"({FLOOR}, mean of {floor.runs} runs)"
+    )
+    mine = _point(config, per_person_epsilon, points)
+    if mine is None:
+        return f"{text}; this method was not measured beside it."
+    reached = (
+        f"{shown_spread(mine.mean, mine.half_width)} ‰ at ε = {shown(mine.epsilon)} per person"
+    )
+    if mine.better:
+        return f"{text}; {config.method.name} has {reached}."
+    return (
+        f"{text}. NOT BETTER THAN THE FLOOR: {config.method.name} has {reached}, so that at this ε "
+        "messages are given away for nothing."
+    )
+
+
+def _measured_setting(config: RunConfig) -> bool:
+    """Return whether a run differs from the measured ones in seed, noise and tests alone."""
+    usual = load_config(overrides={"tests.capacity": config.tests.capacity})
+    own, theirs = config.as_dict(), usual.as_dict()
+    return all(own[key] == theirs[key] for key in own if key not in _FREE)
+
+
+def _point(config: RunConfig, epsilon: float | None, points: list[Measured]) -> Measured | None:
+    """Return the nearest point of the same method whose ε is not below that of a run."""
+    release = release_of(config.method)
+    if epsilon is None or getattr(config.method, "decoder", None) is not None:
+        return None
+    mine = [
+        p
+        for p in points
+        if (p.method, p.release) == (config.method.name, release) and p.epsilon >= 0.99 * epsilon
+    ]
+    return min(mine, key=lambda p: p.epsilon, default=None)

@@ -1,0 +1,64 @@
+"""Nested values: laid over each other, by dotted key, from TOML."""
+
+import tomllib
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from dnatrace.errors import InputError
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """Return {"a": {"b": value}} for the path "a.b"."""
+    *sections, last = path.split(".")
+    result = {last: value}
+    for key in reversed(sections):
+        result = {key: result}
+    return result
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values by dotted key."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Lay nested values over others, in place; lists are replaced, what is laid stays as it is."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
+            merge(into[key], value)
+        else:
+            into[key] = deepcopy(dict(value)) if isinstance(value, Mapping) else value
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file, or say what is wrong with it."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory, expected a TOML file")
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+
+
+def parse_setting(text: str, shortcuts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the nested value of a text "section.key=value"; short names are put in their place."""
+    path, equals, written = text.partition("=")
+    if not equals or not path.strip():
+        raise InputError(f"--set {text}: expected section.key=value")
+    try:
+        value = tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = written.strip()
+    return nested(shortcuts.get(path.strip(), path.strip()), value)

@@ -1,0 +1,379 @@
+"""Audits end to end: what one test result of a person tells a receiver over all of their scores.
+
+Two worlds differ in one test. Both are played in the real loop, with the exchange, the method and
+the noise of a configuration. What the receiver is told is a statistic plus Gaussian noise whose
+size does not depend on the test, so the shift of the statistic between the worlds over the noise,
+squared and summed over all releases, is μ²: ε is exact for the noisy statistics, and an upper bound
+for the scores, which are computed from them. Scores are drawn as well, many copies of the world
+side by side, and an attacker who reads all of them at once guesses which world it is. In a closed
+loop, where the policy acts on scores in both worlds, only that is left: a lower bound on ε by
+Clopper and Pearson.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError, require_at_least
+from dnatrace.inference.exposures import add_up_day
+from dnatrace.methods.kinds import PrivateMethod
+from dnatrace.privacy.accounting import Ledger, Unit, UnprovenEvent
+from dnatrace.privacy.attack import attack as play_attack
+from dnatrace.privacy.attack import gaussian_success_limit
+from dnatrace.privacy.audit import AuditResult
+from dnatrace.privacy.audit import audit as run_audit
+from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.records import DayContacts
+from dnatrace.runs.audits import as_stated
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import build_exchange
+from dnatrace.runs.worlds import (
+    ScriptedContacts,
+    ScriptedLaboratory,
+    ScriptedPolicy,
+    World,
+    WorldName,
+    by_day,
+    worlds,
+)
+from dnatrace.tracing import DayLog, Loop, LoopState
+
+_MOST_PEOPLE = 60_000  # of one population in which copies of a world are drawn
+_MARGIN = 1e-6  # relative, for the rounding of calibration
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonAudit:
+    """What one test of a person tells a receiver.
+
+    Attributes:
+        world: which one.
+        claimed_epsilon: what is claimed for one test of a person, over all releases.
+        proved: whether the method claims that itself; else it is what it claims for a contact.
+        delta: at which δ.
+        mu: of everything the receiver is told, exact for noisy statistics; None in a closed loop.
+        largest_move: the most that the test moved one number of a release; None likewise.
+        met: whether the receiver who is told most ever met the tested person.
+        releases: in how many of them the test showed.
+        drawn: what draws of scores show; None without draws.
+        guesses: right guesses of an attacker with all scores, of those draws.
+    """
+
+    world: str
+    claimed_epsilon: float
+    proved: bool
+    delta: float
+    mu: float | None
+    largest_move: float | None
+    met: bool
+    releases: int
+    drawn: AuditResult | None = None
+    guesses: float | None = None
+
+    @property
+    def epsilon(self) -> float | None:
+        """The same as ε; infinite without noise."""
+        return None if self.mu is None else epsilon_of_mu(self.mu, self.delta)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim survived; where ε is exact and below it that is a proof for the world.
+
+        It is none for other worlds.
+        """
+        shown = [self.epsilon or 0.0, self.drawn.lower_bound if self.drawn else 0.0]
+        return max(shown) <= self.claimed_epsilon * (1.0 + _MARGIN)
+
+    @property
+    def success(self) -> float:
+        """Right guesses of the best attacker, where ε is exact; else those that were drawn."""
+        if self.mu is None:
+            return self.guesses or 0.5
+        return gaussian_success_limit(self.mu)
+
+    @property
+    def words(self) -> str:
+        """The result in plain words."""
+        who = "" if self.met else ", who never met them,"
+        guess = (
+            f"Whoever knows everything else{who} guesses the result of the test right "
+            f"{_in_a_hundred(self.success)} of 100 times; a coin is right 50 times."
+        )
+        return f"{guess} {self.verdict}"
+
+    @property
+    def verdict(self) -> str:
+        """What follows for the claim."""
+        if not self.passed:
+            return "THE CLAIM IS FALSE."
+        return "The claim holds in this world." if self.epsilon is not None else "Not refuted."
+
+
+def _in_a_hundred(share: float) -> str:
+    return f"{100 * share:.0f}" if share < 0.995 else "over 99"
+
+
+def audit_person(
+    config: RunConfig,
+    name: WorldName,
+    *,
+    draws: int = 0,
+    closed: bool = False,
+    confidence: float = 0.99,
+) -> PersonAudit:
+    """Return what one test of a person tells in worlds of a name, the worst of them.
+
+    Tests have no delays here. A configuration that asks for ε per person of a method that has no
+    bound for one is played with noise for a contact, and held to that ε.
+
+    Args:
+        config: method, exchange and privacy; in a closed loop also policy and tests.
+        name: which worlds.
+        draws: of each world, for the attacker who reads scores; 0 for none.
+        closed: whether the policy chooses whom else to test from the scores, in both worlds.
+            Nobody isolates: that somebody is absent is seen without any score.
+        confidence: of what draws show.
+    """
+    if closed and name is WorldName.CITY:
+        raise InputError("world city: not in a closed loop, where one city is one draw")
+    if closed or draws:
+        require_at_least("draws", draws, 1000)
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
+    played = with_noise(config)
+    results = [
+        _audit(played, world, draws=draws, closed=closed, confidence=confidence)
+        for world in worlds(name, played)
+    ]
+    return max(results, key=lambda r: (not r.passed, r.epsilon or 0.0))
+
+
+def with_noise(config: RunConfig) -> RunConfig:
+    """Return a configuration whose noise can be made: per contact if a person has no bound."""
+    if config.privacy.unit is not Unit.PERSON:
+        return config
+    of_release = _per(config, Unit.RELEASE)
+    world = worlds(WorldName.COUPLE, of_release)[0]
+    ledger = _ledger(of_release, replace(world, days=world.days[:4]))
+    return config if math.isfinite(ledger.mu(Unit.PERSON)) else _per(config, Unit.CONTACT)
+
+
+def _per(config: RunConfig, unit: Unit) -> RunConfig:
+    privacy = config.privacy.model_copy(update={"unit": unit})
+    return config.model_copy(update={"privacy": privacy})
+
+
+def _ledger(config: RunConfig, world: World) -> Ledger:
+    """Return what the releases of a world cost, as the method states it."""
+    stated = Ledger()
+    for event in (
+        log.released.event for log in scripted_loop(config, world, 0).run(len(world.days))
+    ):
+        stated.record(as_stated(event) if isinstance(event, UnprovenEvent) else event)
+    return stated
+
+
+def scripted_loop(
+    config: RunConfig, world: World, which: int, *, seed: int = 0, closed: bool = False
+) -> Loop:
+    """Return the real loop over the contacts and tests of a world, 0 or 1."""
+    tests = (*world.tests, *(world.second if which else world.first))
+    rules = config.tests.model_copy(update={"order_delay": 0, "result_delay": 0})
+    stays = config.isolation.model_copy(update={"adherence": 0.0})
+    laboratory = ScriptedLaboratory(
+        rules=rules, seed=seed, script={(t.day, t.person): t.positive for t in tests}
+    )
+    return Loop(
+        simulator=ScriptedContacts(world),
+        exchange=build_exchange(config),
+        method=config.method.build(config.method_setup(config.privacy.source(seed))),
+        policy=ScriptedPolicy(
+            usual=config.policy.build(stays, seed), named=by_day(tests), alone=not closed
+        ),
+        laboratory=laboratory,
+        parameters=config.seir.parameters,
+        seed=seed,
+        window_days=config.seir.window,
+    )
+
+
+def _audit(
+    config: RunConfig, world: World, *, draws: int, closed: bool, confidence: float
+) -> PersonAudit:
+    delta = config.privacy.delta
+    ledger = _ledger(config, world)
+    proved = math.isfinite(ledger.mu(Unit.PERSON))
+    claimed = ledger.epsilon(Unit.PERSON if proved else Unit.CONTACT, delta)
+    told = None if closed else tell(config, world)
+    receiver = world.receiver if told is None else told.receiver
+    found = PersonAudit(
+        world=world.name,
+        claimed_epsilon=claimed,
+        proved=proved,
+        delta=delta,
+        mu=None if told is None else told.mu,
+        largest_move=None if told is None else told.largest_move,
+        met=bool(world.meets()[receiver]),
+        releases=len(world.days) if told is None else told.releases,
+    )
+    if draws == 0:
+        return found
+    sample = ScoreSample(config, replace(world, receiver=receiver), closed=closed)
+    return _with_draws(found, sample, draws, confidence)
+
+
+def _with_draws(
+    found: PersonAudit, sample: "ScoreSample", draws: int, confidence: float
+) -> PersonAudit:
+    claimed, delta = found.claimed_epsilon, found.delta
+    drawn = run_audit(
+        sample, claimed_epsilon=claimed, delta=delta, draws=draws, confidence=confidence
+    )
+    right = play_attack(sample, draws=draws)
+    return replace(found, drawn=drawn, guesses=right.success)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Told:
+    """What the releases of two worlds say about which of them it is.
+
+    Attributes:
+        squares: μ² of everything each person is told, float64 [people]; infinite without noise.
+        moves: the most that one number of a release moved, float64 [people].
+        counted: in how many releases anything moved, int64 [people].
+        receiver: who counts.
+    """
+
+    squares: Floats
+    moves: Floats
+    counted: NDArray[np.int64]
+    receiver: int
+
+    @property
+    def mu(self) -> float:
+        """Of the receiver who counts."""
+        return math.sqrt(float(self.squares[self.receiver]))
+
+    @property
+    def largest_move(self) -> float:
+        """Of the receiver who counts."""
+        return float(self.moves[self.receiver])
+
+    @property
+    def releases(self) -> int:
+        """In which the test showed."""
+        return int(self.counted[self.receiver])
+
+
+def tell(config: RunConfig, world: World) -> Told:
+    """Return what both worlds tell everybody, exactly.
+
+    Guarantee: the noisy statistics of person i in the two worlds are Gaussian with the same spread
+    and means whose distance, in units of the spread, is the root of squares[i]; where spreads
+    differ, or there is no noise on something that differs, it is infinite.
+    Edge cases: of noisy messages that are delivered (`per-message`) a receiver is taken to see each
+    one; the tested person, who knows their result, does not count.
+    """
+    loops = [scripted_loop(config, world, which) for which in (0, 1)]
+    states = [loop.start() for loop in loops]
+    squares, moves = np.zeros(world.n_people), np.zeros(world.n_people)
+    counted = np.zeros(world.n_people, dtype=np.int64)
+    for _ in world.days:
+        seen = []
+        for which, loop in enumerate(loops):
+            before = states[which]
+            states[which], log = loop.step(before)
+            seen.append(_Said.on(loop, before, log))
+        moved, step = _difference(*seen)
+        squares, moves = squares + step, np.maximum(moves, moved)
+        counted += moved > 0.0
+    others = np.arange(world.n_people) != world.tested
+    worst = int(np.argmax(np.where(others, squares, -1.0)))
+    receiver = worst if world.receiver is None else world.receiver
+    return Told(squares=squares, moves=moves, counted=counted, receiver=receiver)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Said:
+    """What is noised on a day, and how: rows [rows, people].
+
+    Attributes:
+        values: before the noise.
+        spread: standard deviation of the noise.
+        delivered: contacts of each row over which noisy values are delivered; none if a value is
+            the receiver's own.
+    """
+
+    values: Floats
+    spread: Floats
+    delivered: tuple[DayContacts, ...] = ()
+
+    @classmethod
+    def on(cls, loop: Loop, before: LoopState, log: DayLog) -> "_Said":
+        """Return what the method of a loop noised on the day of a log."""
+        method, public = loop.method, log.public
+        if not isinstance(method, PrivateMethod):
+            scores = np.nan_to_num(log.released.scores)[None, :]
+            return cls(values=scores, spread=np.zeros(scores.shape))
+        prepared = method.prepare(public, before.method.public)
+        query = method.query(prepared, public, log.secret.lend(), before.method.secret)
+        if query.statistic is None:
+            return cls(values=np.empty((0, public.n_people)), spread=np.empty((0, public.n_people)))
+        return cls(
+            values=np.atleast_2d(query.statistic.values),
+            spread=query.mechanism.multiplier * np.atleast_2d(query.statistic.sensitivity),
+            delivered=tuple(query.contacts),
+        )
+
+
+def _difference(first: _Said, second: _Said) -> tuple[Floats, Floats]:
+    """Return the largest move of a number and the squared distance, by receiver."""
+    moved = np.abs(second.values - first.values)
+    differs = (moved > 0.0) | (first.spread != second.spread)
+    lost = differs & ((first.spread != second.spread) | (first.spread == 0.0))
+    ratio = np.divide(moved, first.spread, out=np.zeros(moved.shape), where=first.spread > 0.0)
+    squares = np.where(lost, np.inf, ratio**2)
+    if not first.delivered:
+        return moved.max(axis=0, initial=0.0), squares.sum(axis=0)
+    return _delivered(moved, first.delivered), _delivered(squares, first.delivered)
+
+
+def _delivered(rows: Floats, contacts: Sequence[DayContacts]) -> Floats:
+    """Return the sum over what everybody receives, one day per row."""
+    received = np.empty(rows.shape)
+    for total, values, day in zip(received, rows, contacts, strict=True):
+        add_up_day(day, values, total)
+    summed: Floats = received.sum(axis=0)
+    return summed
+
+
+@dataclass(slots=True)
+class ScoreSample:
+    """Draws what the receiver of a world sees: all their scores, [draws, days].
+
+    Every call uses seeds that no earlier call used.
+    """
+
+    config: RunConfig
+    world: World
+    closed: bool = False
+    next_seed: int = 1
+
+    def __call__(self, which: int, draws: int) -> Floats:
+        """Return the scores of so many receivers in a world, 0 or 1."""
+        most = max(1, _MOST_PEOPLE // self.world.n_people)
+        starts = range(0, draws, most)
+        return np.concatenate([self._batch(which, min(most, draws - s)) for s in starts])
+
+    def _batch(self, which: int, copies: int) -> Floats:
+        world, receiver = self.world.repeated(copies), self.world.receiver or 0
+        loop = scripted_loop(self.config, world, which, seed=self.next_seed, closed=self.closed)
+        self.next_seed += 1
+        seen = slice(receiver, None, self.world.n_people)
+        logs = loop.run(len(world.days))
+        return np.stack([log.released.scores[seen] for log in logs], axis=1)

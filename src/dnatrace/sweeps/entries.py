@@ -1,0 +1,65 @@
+"""What is compared: configurations, some with an object in place of their method, and labels."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dnatrace.errors import InputError
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.nesting import flatten
+from dnatrace.runs.run import require_config
+
+# A configuration, or one with an object that takes the place of its method, and a name for it.
+Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
+
+
+def name_of(entry: tuple[Any, ...]) -> str | None:
+    """Return the name of an object, if it has one."""
+    return entry[2] if len(entry) > 2 else None
+
+
+def check(configs: Any) -> None:
+    """Raise unless there are several configurations, some with an object."""
+    several = [*configs.values()] if isinstance(configs, Mapping) else configs
+    for entry in several if isinstance(several, list | tuple) else [several]:
+        config = entry[0] if isinstance(entry, tuple) and len(entry) in (2, 3) else entry
+        require_config(config, "dt.compare takes a list of configurations")
+    if not isinstance(several, list | tuple):
+        raise InputError("dt.compare takes a list of configurations, or a dict by label, not one")
+
+
+def check_seeds(seeds: Any) -> None:
+    """Raise unless there is a list of different whole numbers."""
+    if not isinstance(seeds, Sequence) or not all(isinstance(seed, int) for seed in seeds):
+        raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
+    if seeds and min(seeds) < 0:
+        raise InputError(f"seeds: they are at least 0, not {min(seeds)}")
+    if len(set(seeds)) < len(seeds):
+        raise InputError("seeds: one of them stands there twice, which would count it twice")
+
+
+def config_of(entry: Entry) -> RunConfig:
+    """Return the configuration of an entry."""
+    return entry[0] if isinstance(entry, tuple) else entry
+
+
+def labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """Return entries by what differs between them."""
+    settings = [flatten(config_of(entry).as_dict()) | {"seed": None} for entry in entries]
+    differing = [
+        key
+        for key in dict.fromkeys(key for values in settings for key in values)
+        if len({json.dumps(values[key]) for values in settings if key in values}) > 1
+    ]
+    labelled: dict[str, Entry] = {}
+    for entry, values in zip(entries, settings, strict=True):
+        parts = [name_of(entry) or type(entry[1]).__name__] if isinstance(entry, tuple) else []
+        for key in differing:
+            if key == "method.name":
+                parts += [] if isinstance(entry, tuple) else [values[key]]
+            elif key in values:
+                parts.append(f"{key.rpartition('.')[2]}={values[key]}")
+        label = ", ".join(parts) or values["method.name"]
+        n_same = sum(other.partition(" #")[0] == label for other in labelled)
+        labelled[f"{label} #{n_same + 1}" if n_same else label] = entry
+    return labelled

@@ -1,0 +1,152 @@
+"""What a decoder learns from: a closed-loop run as training sees it, and the cases of its days."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.errors import InputError
+from dnatrace.methods.base import Method
+from dnatrace.methods.tally import ContactRate, tallies
+from dnatrace.networks.architecture import WINDOW
+from dnatrace.networks.decoder import Alarm, DecoderInputs
+from dnatrace.networks.inputs import newest_first, newest_first_by_person
+from dnatrace.policy import isolation
+from dnatrace.rng import Stream
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.run import build_loop
+from dnatrace.seir import State, TestErrors
+from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
+from dnatrace.tracing import DayLog
+from dnatrace.training.decoder import Cases, personal_inputs
+
+ALARM = Alarm(low=0.02, high=0.1)
+FIRST_DAY = 4  # before it there is too little to learn from
+MOST_INFECTED, OTHERS = 40, 240  # people of a day that are kept
+_WORTH_OF_CONTACTS = 0.5  # exponent: finding those who meet many prevents more
+
+Watch = Callable[[DayLog], NDArray[np.float32]]  # what a release of the day shows without noise
+
+
+def tally_of(log: DayLog) -> NDArray[np.float32]:
+    """Return the tallies of a day, without noise."""
+    assert log.secret.messages is not None  # asked for
+    return tallies(log.secret.window, log.secret.messages, ALARM).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Record:
+    """A run as training sees it; arrays are [days, people] or [people].
+
+    Attributes:
+        tallies: without noise, float32; [days, numbers, people] of several numbers per release.
+        met: whether anybody was met in the window, bool.
+        results: own tests of the day, int8: 1, 0 or -1 without a test.
+        mean_contacts: running average at the end of the day, float32.
+        seir: true state at the end of the day, uint8.
+        free: alive and not in isolation, bool.
+        age_groups: uint8.
+        follows: whether a positive result would be followed, as a share, float32.
+        test_errors: of the run.
+    """
+
+    tallies: NDArray[np.float32]
+    met: NDArray[np.bool_]
+    results: NDArray[np.int8]
+    mean_contacts: NDArray[np.float32]
+    seir: NDArray[np.uint8]
+    free: NDArray[np.bool_]
+    age_groups: NDArray[np.uint8]
+    follows: NDArray[np.float32]
+    test_errors: TestErrors
+
+
+def record(config: RunConfig, method: Method, watch: Watch = tally_of) -> Record:
+    """Run the closed loop and return what training needs of it; results must not be delayed."""
+    if config.tests.order_delay or config.tests.result_delay:
+        raise InputError("decoders learn from runs without delays of tests")
+    loop = build_loop(config, method=method, with_messages=True)
+    rate = ContactRate.start(loop.simulator.n_people)
+    rows: dict[str, list[NDArray[Any]]] = {
+        name: [] for name in ("tallies", "met", "results", "mean_contacts", "seir", "free")
+    }
+    for log in loop.run(config.days):
+        rate = rate.after(log.public.counts[-1], log.isolated)
+        for name, row in (_of_day(log, rate) | {"tallies": watch(log)}).items():
+            rows[name].append(row)
+    everyone, rules = np.arange(loop.simulator.n_people), config.isolation
+    follows = np.full(everyone.size, rules.adherence)
+    if rules.adherence_unit is isolation.AdherenceUnit.PERSON:
+        stream = Stream(config.seed, "isolation/adherence")
+        follows = isolation.follows(everyone, day=0, rules=rules, stream=stream)
+    return Record(
+        **{name: np.stack(values) for name, values in rows.items()},
+        age_groups=loop.simulator.age_groups.copy(),
+        follows=follows.astype(np.float32),
+        test_errors=config.tests.believed,
+    )
+
+
+def _of_day(log: DayLog, rate: ContactRate) -> dict[str, NDArray[Any]]:
+    results = np.full(log.public.n_people, -1, dtype=np.int8)
+    results[log.tested] = log.results
+    return {
+        "met": log.public.counts.any(axis=0),
+        "results": results,
+        "mean_contacts": rate.mean.astype(np.float32),
+        "seir": SEIR_OF_COURSE[log.states],
+        "free": ~log.isolated & (log.states != CourseState.DEATH),
+    }
+
+
+def cases_of(run: Record, *, seed: int, most_infected: float = 1.0) -> list[Cases]:
+    """Return people to learn from: for every day, those whom a test on the next day would find.
+
+    At most 40 infected people and 240 others, who may be infected, too, of those who can be tested
+    on the next day; nothing of days on which nobody would be found. Finding somebody is worth the
+    square root of how many people they meet, and nothing when they would not isolate. Days on which
+    a larger share than `most_infected` is in E or I are left out.
+    """
+    rng = Stream(seed, "decoder/cases").generator()
+    share = ((run.seir == State.E) | (run.seir == State.I)).mean(axis=1)
+    days = [
+        _day_cases(run, day, rng)
+        for day in range(FIRST_DAY, len(run.seir) - 1)
+        if share[day + 1] <= most_infected
+    ]
+    return [day for day in days if day is not None]
+
+
+def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
+    able = run.free[day + 1]
+    found = (run.seir[day + 1] == State.E) | (run.seir[day + 1] == State.I)
+    contacts = (run.mean_contacts[day] + 0.5) ** _WORTH_OF_CONTACTS
+    worth = np.where(able & found, run.follows * contacts, 0.0)
+    infected = np.flatnonzero(worth > 0.0)
+    candidates = np.flatnonzero(able)
+    if infected.size == 0 or candidates.size < OTHERS:
+        return None
+    infected = rng.permutation(infected)[:MOST_INFECTED]
+    others = rng.choice(candidates, OTHERS, replace=False)
+    people = np.concatenate([infected, others])
+    past = slice(max(0, day - WINDOW + 1), day + 1)
+    inputs = DecoderInputs(
+        outcomes=run.results[past, people],
+        mean_contacts=run.mean_contacts[day, people].astype(np.float64),
+        age_groups=run.age_groups[people],
+        test_errors=run.test_errors,
+    )
+    errors, watched = run.test_errors, run.tallies[past][..., people]
+    by_age = newest_first(watched.reshape(len(watched), -1), 0)  # [14, numbers × people]
+    return Cases(
+        tallies=np.ascontiguousarray(by_age.reshape(-1, people.size).T),
+        noisy=newest_first_by_person(run.met[past, people], 0),
+        personal=personal_inputs(inputs),
+        worth=np.concatenate([worth[infected], np.zeros(OTHERS)]).astype(np.float32),
+        rates=np.array([[errors.false_positive_rate, errors.false_negative_rate]], np.float32),
+        first=np.zeros(1, dtype=np.int64),
+        infected=np.array([infected.size]),
+        others=np.array([OTHERS]),
+    )

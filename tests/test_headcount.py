@@ -1,0 +1,450 @@
+"""Headcount: one test of a person moves what a receiver is told by at most 1, and others not."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind
+from dnatrace.inference.heads import Closeness, head_counts
+from dnatrace.methods.headcount import DECODERS, HeadcountRelease, HeadcountSettings
+from dnatrace.networks.decoder import DecoderInputs, Heads, load_decoder, write_decoder
+from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
+from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.runs import floor, guarantees
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.run import build_exchange, run
+
+from . import reference_headcount as reference
+from .reference_headcount import (
+    DAILY,
+    NEWS,
+    OWN_TESTS,
+    ROUNDS,
+    ReadsScores,
+    RowCounter,
+    World,
+    headcount,
+    moves,
+    random_decoder,
+    side_by_side,
+    statistics,
+    violations,
+)
+
+LIFE = 14  # releases that a test result is in
+BUDGETS = {"daily": LIFE, "news": 1}
+
+# --- the kernel ----------------------------------------------------------------------------------
+
+
+@st.composite
+def windows(draw):
+    """Contacts of up to 14 days of a dozen people, some of whom meet again and again."""
+    n_people, n_days = draw(st.integers(2, 12)), draw(st.integers(1, 14))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    window = ContactWindow(n_people=n_people, n_days=14)
+    for _ in range(n_days):
+        n = int(rng.integers(0, 30))
+        drawn = rng.integers(0, n_people, (2, n))
+        pairs = drawn[:, drawn[0] != drawn[1]]
+        window.push(DayContacts.from_pairs(*pairs, n_people=n_people))
+    steps = rng.integers(0, 2**20 + 1, (n_days, n_people)) * (rng.random(n_people) < 0.5)
+    return window, steps / 2**20
+
+
+@given(
+    windows(),
+    st.floats(0.3, 1.0),
+    st.lists(st.floats(0, 9), min_size=1, max_size=5, unique=True),
+)
+@settings(max_examples=40, deadline=None)
+def test_counts_agree_with_counting_people_one_by_one(drawn, fading, bounds):
+    window, alarms = drawn
+    closeness = Closeness(fading=fading, bounds=tuple(sorted(bounds)))
+    mine = head_counts(window, alarms, closeness)
+    slow = [reference.head_counts(window, alarms, closeness, p) for p in range(window.n_people)]
+    assert mine.T.tolist() == slow
+
+
+def test_the_same_bits_on_one_thread_and_two(threads):
+    rng = np.random.default_rng(3)
+    window = ContactWindow(n_people=500, n_days=14)
+    for _ in range(14):
+        senders = rng.integers(0, 500, 6000)
+        receivers = (senders + rng.integers(1, 500, 6000)) % 500
+        window.push(DayContacts.from_pairs(senders, receivers, n_people=500))
+    alarms = rng.integers(0, 2**20, (14, 500)) / 2**20
+    found = []
+    for n in (1, 2):
+        threads(n)
+        found.append(head_counts(window, alarms, Closeness(bounds=(0.0, 2.0))))
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("fading", "bounds"),
+    [
+        (0.0, (0.0,)),
+        (1.1, (0.0,)),
+        (1.0, ()),
+        (1.0, (2.0, 1.0)),
+        (1.0, (-1.0,)),
+        (0.5, (math.nan,)),
+    ],
+)
+def test_wrong_closeness_is_refused(fading, bounds):
+    with pytest.raises(InputError):
+        Closeness(fading=fading, bounds=bounds)
+
+
+def test_alarms_beyond_1_are_refused():
+    window = ContactWindow(n_people=2, n_days=14)
+    window.push(DayContacts.from_pairs([0], [1], n_people=2))
+    for wrong in (1.5, -0.1, math.nan):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            head_counts(window, np.full((1, 2), wrong), Closeness())
+
+
+# --- one person, end to end ----------------------------------------------------------------------
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+AT_ONCE, N_DAYS = 20, 24
+
+
+def searched(seed, heads, change, *, units):
+    """Play small worlds and their neighbours, which differ in tests of person 0, all at once.
+
+    `change` gets a generator and a world and returns both neighbours; `units` is how many test
+    results differ.
+    """
+    rng = np.random.default_rng(seed)
+    both = [change(rng, reference.random_world(rng, N_DAYS)) for _ in range(AT_ONCE)]
+    (here, starts), (there, _) = (side_by_side(worlds) for worlds in zip(*both, strict=True))
+    moved = moves(here, there, headcount(heads))
+    for (world, other), start in zip(both, starts, strict=True):
+        mine = moved[:, start : start + world.n_people]
+        budget = units * BUDGETS[heads.release]
+        assert violations(world, 0, mine, most=1.0, budget=budget) == []
+        days = np.flatnonzero((world.outcomes != other.outcomes).any(axis=1))
+        life = {int(day) + age for day in days for age in range(BUDGETS[heads.release])}
+        assert set(np.flatnonzero(mine[:, 1:].any(axis=1))) <= life
+    return moved
+
+
+def another_result(rng, world):
+    """One test has another result, or is not taken."""
+    day = rng.integers(0, N_DAYS)
+    here, there = rng.permutation([-1, 0, 1])[:2]
+    return world.with_test(0, day, here), world.with_test(0, day, there)
+
+
+def another_day(rng, world):
+    """The positive test is taken on another day."""
+    first, second = rng.choice(N_DAYS, 2, replace=False)
+    without = world.with_test(0, first, -1).with_test(0, second, -1)
+    return without.with_test(0, first, 1), without.with_test(0, second, 1)
+
+
+def two_tests(rng, world):
+    """Two tests have other results."""
+    first, second = rng.choice(N_DAYS, 2, replace=False)
+    here = world.with_test(0, first, 0).with_test(0, second, rng.integers(-1, 2))
+    return here, world.with_test(0, first, 1).with_test(0, second, rng.integers(-1, 2))
+
+
+@pytest.mark.parametrize("heads", [DAILY, NEWS], ids=lambda heads: heads.release)
+@given(seed=SEEDS)
+@settings(max_examples=200 // AT_ONCE, deadline=None)
+def test_one_test_moves_a_receiver_by_at_most_1_and_others_not_at_all(heads, seed):
+    """200 small graphs and histories; whatever the tests of others are."""
+    searched(seed, heads, another_result, units=1)
+
+
+@pytest.mark.parametrize("heads", [DAILY, NEWS], ids=lambda heads: heads.release)
+@pytest.mark.parametrize("change", [another_day, two_tests])
+@given(seed=SEEDS)
+@settings(max_examples=3, deadline=None)
+def test_another_day_of_the_test_or_two_tests_are_two_units(heads, change, seed):
+    searched(seed, heads, change, units=2)
+
+
+def test_the_search_moves_people():
+    """It would show nothing if nobody were ever moved."""
+    for heads in (DAILY, NEWS):
+        moved = searched(1, heads, another_result, units=1)
+        assert (moved.max(axis=0) > 0.9).sum() >= AT_ONCE // 4
+
+
+def couple(days, tests):
+    """Two people who meet every day, and the results of the first."""
+    outcomes = np.full((days, 2), -1, dtype=np.int8)
+    for day, result in tests.items():
+        outcomes[day, 0] = result
+    return World(2, tuple([[(0, 1), (0, 1)]] * days), outcomes)
+
+
+@given(st.dictionaries(st.integers(0, 199), st.integers(0, 1), max_size=40), st.integers(0, 199))
+@settings(max_examples=4, deadline=None)
+def test_news_never_gives_more_than_its_budget_in_200_days_of_daily_meetings(tests, day):
+    world = couple(200, tests)
+    moved = moves(world.with_test(0, day, 0), world.with_test(0, day, 1), headcount(NEWS))
+    assert (
+        moved[:, 1] ** 2
+    ).sum() == 1.0  # on the day of the test, and reached: the bound is tight
+    told = statistics(world, headcount(NEWS))[:, :, 1].sum()
+    assert told == sum(result == 1 for result in tests.values())
+
+
+def test_daily_spends_its_whole_budget_on_a_couple():
+    moved = moves(couple(40, {10: 0}), couple(40, {10: 1}), headcount(DAILY))
+    assert 0.85 * LIFE < (moved[:, 1] ** 2).sum() <= LIFE
+
+
+def relay():
+    """0 meets 1, 1 meets 2; 2 never meets 0. And a household of three with 3, who meets all."""
+    pairs = [(0, 1), (1, 2), (1, 3), (0, 3), (0, 3)]
+    outcomes = np.full((20, 4), -1, dtype=np.int8)
+    outcomes[8, 1] = 1
+    return World(4, tuple([pairs] * 20), outcomes)
+
+
+def found_by(method, make_exchange=lambda: OWN_TESTS):
+    world, day = relay(), 6
+    moved = moves(world.with_test(0, day, 0), world.with_test(0, day, 1), method, make_exchange)
+    return " ".join(violations(world, 0, moved, most=1.0, budget=LIFE))
+
+
+def test_the_checks_find_messages_that_passed_through_others():
+    assert found_by(headcount(DAILY)) == ""
+    assert "2 never met 0" in found_by(headcount(DAILY), lambda: ROUNDS)
+
+
+def test_the_checks_find_alarms_that_read_a_score():
+    assert "2 never met 0" in found_by(headcount(DAILY), ReadsScores)
+
+
+def test_the_checks_find_contacts_counted_one_by_one():
+    found = found_by(RowCounter())
+    assert "a release to 3 moves by" in found
+    assert "never met" not in found
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+def ledger_of(method, days=60):
+    ledger = Ledger()
+    for day in range(days):
+        ledger.record(method.mechanism.event(day, noised=True))
+    return ledger
+
+
+def test_what_one_test_of_a_person_costs():
+    daily, news = ledger_of(headcount(DAILY)), ledger_of(headcount(NEWS))
+    assert daily.epsilon(Unit.PERSON, 1e-3) == pytest.approx(5.02, abs=0.01)
+    assert news.epsilon(Unit.PERSON, 1e-3) == pytest.approx(1.0, rel=1e-6)
+    for heads in (DAILY, NEWS):
+        one = ledger_of(headcount(heads, unit=Unit.PERSON))
+        assert one.epsilon(Unit.PERSON, 1e-3) == pytest.approx(1.0, rel=1e-6)
+    mu = daily.mu(Unit.PERSON)
+    pooled = daily.epsilon(Unit.PERSON, 1e-3, receivers=20)
+    assert pooled == pytest.approx(epsilon_of_mu(mu * math.sqrt(20), 1e-3))
+    # A person counts once: meeting again and again adds days, not moves.
+    assert daily.mu(Unit.PAIR) == pytest.approx(mu * math.sqrt(27 / 14))
+
+
+def test_a_short_run_says_so_far():
+    assert ledger_of(headcount(DAILY), 5).person_unfinished
+    assert not ledger_of(headcount(DAILY), 14).person_unfinished
+    assert not ledger_of(headcount(NEWS), 1).person_unfinished
+
+
+def test_messages_that_passed_through_others_have_no_bound():
+    heard = headcount(DAILY, own_tests=False)
+    assert ledger_of(heard).epsilon(Unit.PERSON, 1e-3) == math.inf
+    assert ledger_of(heard).summary(1e-3)["per_person_epsilon"] is None
+    with pytest.raises(InputError, match="no bound for a person"):
+        _ = headcount(DAILY, unit=Unit.PERSON, own_tests=False).mechanism
+
+
+@pytest.mark.parametrize(
+    ("settings", "own"),
+    [
+        ({}, True),
+        ({"seir": {"exchange": "rounds"}}, False),
+        ({"seir": {"exchange": "rounds", "rounds": 1}}, True),
+    ],
+)
+def test_the_configuration_tells_what_messages_are_made_of(settings, own):
+    config = RunConfig(method="headcount", **settings)
+    assert config.method_setup().own_tests is own
+    tally = RunConfig(method="tally")
+    assert tally.exchange is ExchangeKind.ROUNDS
+    assert type(build_exchange(tally)).__name__ == "NeighbourRounds"
+
+
+# --- the decoder ---------------------------------------------------------------------------------
+
+
+@given(seed=SEEDS, releases=st.integers(1, 14), noise=st.floats(0.01, 100.0))
+@settings(max_examples=15, deadline=None)
+def test_decoders_of_channels_agree_with_the_slow_one(seed, releases, noise):
+    rng = np.random.default_rng(seed)
+    decoder, n_people = random_decoder(DAILY, seed=seed % 7), 4
+    numbers = rng.normal(0, 3, (releases * decoder.channels, n_people))
+    inputs = DecoderInputs(
+        outcomes=rng.integers(-1, 2, (releases, n_people)).astype(np.int8),
+        mean_contacts=rng.gamma(2.0, 5.0, n_people),
+        age_groups=rng.integers(0, 10, n_people).astype(np.uint8),
+        test_errors=reference.ERRORS,
+    )
+    mine = decoder.scores(numbers, noise, inputs)
+    for person in range(n_people):
+        slow = reference.score(decoder, numbers, noise, inputs, person)
+        assert mine[person] == pytest.approx(slow, rel=1e-4, abs=1e-3)
+
+
+# --- the method ----------------------------------------------------------------------------------
+
+
+def test_a_decoder_of_other_numbers_is_refused(tmp_path):
+    with pytest.raises(InputError, match="reads tallies, not head counts, daily"):
+        HeadcountSettings(decoder="tally").build(RunConfig().method_setup())
+    path = tmp_path / "news.safetensors"
+    write_decoder(path, random_decoder(NEWS))
+    assert load_decoder(path).heads == NEWS
+    with pytest.raises(InputError, match="reads head counts, news, not head counts, daily"):
+        HeadcountSettings(decoder=str(path)).build(RunConfig().method_setup())
+
+
+@pytest.mark.parametrize("release", HeadcountRelease)
+def test_the_decoders_that_ship_are_for_their_variant(release):
+    decoder = load_decoder(DECODERS[release])
+    assert decoder.heads.release == release
+    assert decoder.provenance["command"].startswith("dnatrace train --network headcount")
+
+
+def test_who_met_nobody_gets_no_noise_and_channels_are_one_release():
+    world = World(3, ([(0, 1)],), np.full((1, 3), 1, dtype=np.int8))
+    method = headcount(DAILY)
+    window = ContactWindow(n_people=3, n_days=14)
+    window.push(DayContacts.from_pairs([0, 1], [1, 0], n_people=3))
+    from .private_methods import facts_of
+
+    messages = OWN_TESTS.receive(window, world.outcomes, with_messages=True).messages
+    facts = facts_of(window, world.outcomes, messages, reference.PAPER)
+    released, state = method.release(*facts, method.start(3))
+    assert len(state.history) == len(DAILY.bounds)
+    assert all(row.values[2] == 0.0 for row in state.history)
+    assert isinstance(released.event, GaussianEvent)
+    assert released.event.lifetime.person == (1.0,) * 14
+
+
+def test_a_result_is_news_once_however_late_it_comes():
+    """With delays a result is known days after its test; it is counted on that day alone."""
+    small = {"people": 300, "days": 20, "initially_infected": 30, "seed": 4}
+    method = HeadcountSettings(release="news")
+    for delay in (0, 2):
+        config = RunConfig(method=method, tests={"result_delay": delay, "capacity": 0.2}, **small)
+        assert news_told(config) == positives_known(config)
+
+
+def watched(config):
+    from dnatrace.runs.run import build_loop
+
+    yield from build_loop(config).run(config.days)
+
+
+def news_told(config):
+    from dnatrace.methods.headcount import Known, news_alarms
+
+    known, told = None, []
+    for log in watched(config):
+        told.append(sorted(np.flatnonzero(news_alarms(log.public, known)[-1])))
+        known = Known(first_day=log.public.first_day, outcomes=log.public.outcomes)
+    return told
+
+
+def positives_known(config):
+    return [sorted(log.informed) for log in watched(config)]
+
+
+def test_a_run_says_what_a_person_is_promised():
+    small = {"people": 300, "days": 20, "initially_infected": 20}
+    privacy = run(RunConfig(method="headcount", **small)).summary["privacy"]
+    assert privacy["per_person_epsilon"] == pytest.approx(5.02, abs=0.01)
+    assert run(RunConfig(method="tally", **small)).summary["privacy"]["per_person_epsilon"] is None
+    target = Target(epsilon=1.0, unit=Unit.PERSON)
+    one = run(RunConfig(method="headcount", unit="person", **small))
+    assert one.ledger.epsilon(Unit.PERSON, target.delta) == pytest.approx(1.0, rel=1e-6)
+    with pytest.raises(InputError, match="no bound for a person"):
+        run(RunConfig(method="tally", unit="person", **small))
+
+
+def test_heads_of_a_file_are_checked():
+    for wrong in ({}, {"release": "daily", "fading": 1.0, "bounds": []}, [1]):
+        with pytest.raises(InputError):
+            Heads.read(wrong)
+    assert replace(DAILY, bounds=(1.0,)).bounds == (1.0,)
+
+
+def test_it_is_the_default_and_the_preset_of_a_lifetime_promises_a_person_1():
+    assert RunConfig().method.name == load_config().method.name == "headcount"
+    config = load_config(
+        preset="lifetime", overrides={"people": 200, "days": 16, "initially_infected": 9}
+    )
+    assert config.privacy.unit is Unit.PERSON
+    result = run(config)
+    assert result.summary["privacy"]["per_person_epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert result.summary["privacy"]["sound"]
+    told = guarantees.state(result.config, result.ledger)
+    assert told.index("One person: ε = 1 at") < told.index("Protected:")
+    assert "2: 1.51, 5: 2.64, 20: 6.31, 100: 18.8" in told
+    tally = run(RunConfig(method="tally", people=200, days=4, initially_infected=9))
+    assert "One person: no bound." in guarantees.state(tally.config, tally.ledger)
+
+
+# --- the floor -----------------------------------------------------------------------------------
+
+
+def point(**values):
+    known = {"method": "headcount", "release": "daily", "capacity": 0.08, "epsilon": 5.02}
+    known |= {"runs": 20, "mean": 1.5, "half_width": 0.2}
+    return floor.Measured(**known | {"difference": -1.5, "difference_half_width": 1.0} | values)
+
+
+CURVE = (
+    point(method="public-facts", release="", epsilon=math.inf, mean=3.0, difference=0.0),
+    point(),
+    point(epsilon=0.2, mean=3.1, difference=0.1),
+)
+
+
+def test_a_run_says_what_public_facts_reach_and_whether_it_is_better(monkeypatch):
+    monkeypatch.setattr(floor, "curve", lambda: CURVE)
+    assert "headcount has 1.5 ± 0.2 ‰ at ε = 5.02" in floor.beside(load_config(), 5.016)
+    more_noise = load_config(overrides={"epsilon": 0.2, "unit": "person"})
+    assert "NOT BETTER THAN THE FLOOR" in floor.beside(more_noise, 0.2)
+    assert "NOT BETTER" in floor.beside(more_noise, 0.1)  # with more noise it is no better
+    tally = load_config(overrides={"method": "tally"})
+    assert "not measured beside it" in floor.beside(tally, None)
+    for other in ({"people": 500}, {"tests.capacity": 0.3}, {"isolation.adherence": 0.5}):
+        assert "not measured in this setting" in floor.beside(load_config(overrides=other), 1.0)
+    assert floor.beside(load_config(overrides={"method": "public-facts"}), 0.0) is None
+
+
+def test_the_curve_that_ships_has_a_floor_and_both_variants_at_every_capacity():
+    by_capacity = {}
+    for p in floor.curve():
+        by_capacity.setdefault(p.capacity, set()).add((p.method, p.release))
+    assert set(by_capacity) == {0.08, 0.04, 0.02}
+    for found in by_capacity.values():
+        assert found >= {("public-facts", ""), ("fn", ""), ("headcount", "daily")}
+    assert "Floor: " in floor.beside(load_config(), 5.016)
