@@ -27,10 +27,6 @@ Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at mo
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
 IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
 
-Transmission = Annotated[
-    float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
-]
-
 _LOG = logging.getLogger("dnatrace")
 
 
