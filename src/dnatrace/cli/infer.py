@@ -23,6 +23,9 @@ Columns = Annotated[
 TestColumns = Annotated[
     str | None, Option(help="Your names of the columns of TESTS: positive=result.")
 ]
+Transmission = Annotated[
+    float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
+]
 Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
 IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
