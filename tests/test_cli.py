@@ -376,9 +376,9 @@ def test_an_audit_is_laid_beside_the_statement_of_a_stored_run(tmp_path):
 
 def test_a_network_of_other_content_is_another_audit(tmp_path, monkeypatch):
     run("audit", "--draws", "1000", "--out", "audit.json", "-q", cwd=tmp_path)
-    from dnatrace.methods.tally import TallySettings
+    from dnatrace.methods.headcount import HeadcountSettings
 
-    monkeypatch.setattr(TallySettings, "fingerprint", lambda _: "another decoder")
+    monkeypatch.setattr(HeadcountSettings, "fingerprint", lambda _: "another decoder")
     done = run(*SMALL, "--audit", "audit.json", cwd=tmp_path)
     assert done.returncode == 2
     assert "what the method ships or reads has other content" in done.stderr
@@ -463,7 +463,8 @@ def test_extreme_values_are_refused_in_one_line(tmp_path, arguments):
     [
         ("fn", None, "Privacy: none"),
         ("public-only", None, "no message is used"),
-        ("dpfn-s", "linear", "Privacy: ε = 1 per release"),
+        ("dpfn-s", "linear", "Privacy: no bound for one test of a person; ε = 1 per release"),
+        ("headcount", "daily", "ε = 5.02 for one test of a person, for ever, against one receiver"),
         ("dpfn-s", "as_published", "NOT SOUND. Stated ε = 1 per release"),
     ],
 )
