@@ -218,7 +218,7 @@ def test_the_person_has_three_decoders_of_the_same_runs(tmp_path):
         out=tmp_path,
         rounds=2,
         runs=3,
-        people=300,
+        people=1500,  # of whom few are infected: a lost epidemic is not learned from
         days=8,
         workers=1,
         settings=settings,
