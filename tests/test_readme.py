@@ -37,7 +37,7 @@ SMALLER = {
     "attack": "--draws 2000",
     "dataset": "--people 400 --days 12 --set initially_infected=20",
     "train data": "--epochs 1 --samples 300 --variant combined",
-    "train --network headcount": "--rounds 1 --runs 1 --people 300 --days 16 --steps 5",
+    "train --network headcount": "--rounds 1 --runs 1 --people 2000 --days 10 --steps 5",
     "evaluate": "--resamplings 5",
     "sweep": "--workers 1",
     "reproduce": "--method dpfn-s",
