@@ -464,7 +464,7 @@ def test_extreme_values_are_refused_in_one_line(tmp_path, arguments):
         ("fn", None, "Privacy: none"),
         ("public-only", None, "no message is used"),
         ("dpfn-s", "linear", "Privacy: no bound for one test of a person; ε = 1 per release"),
-        ("headcount", "daily", "ε = 5.02 for one test of a person, for ever, against one receiver"),
+        ("headcount", "daily", "ε = 2.95 for one test of a person, so far, against one receiver"),
         ("dpfn-s", "as_published", "NOT SOUND. Stated ε = 1 per release"),
     ],
 )
