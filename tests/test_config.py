@@ -240,7 +240,10 @@ def test_settings_that_a_simulator_does_not_have_are_refused(simulator, key, val
             {"method": "fn", "score": "best"},
             "method.score: input should be 'infected' or 'exposed-or-infected'",
         ),
-        ({"unit": "life"}, "privacy.unit: input should be 'person', 'release', 'contact' or 'pair'"),
+        (
+            {"unit": "life"},
+            "privacy.unit: input should be 'person', 'release', 'contact' or 'pair'",
+        ),
         ({"app": {"adoption": [1, 1]}}, "app: give one share or 9"),
         ({"simulator": "sims"}, "simulator 'sims' does not exist; there are city, replay"),
         ({"simulator": {"contacts": "x"}}, "simulator.contacts: simulator 'city' has none"),

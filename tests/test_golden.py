@@ -24,7 +24,13 @@ NEWER = (
     *("quarantined", "quarantined_exposed_or_infected"),
     *("quarantine_days_per_person", "quarantine_days_uninfected_per_person"),
 )
-NEWER_COSTS = ("protects", "selection_epsilon", "per_person_epsilon", "floor")  # of its privacy
+NEWER_COSTS = (
+    "protects",
+    "selection_epsilon",
+    "per_person_epsilon",
+    "person_unfinished",
+    "floor",
+)  # of its privacy
 # Columns and keys that have another name now than when the digests were made.
 RENAMED = {"isolated_exposed_or_infected": "isolated_ill"}
 

@@ -32,6 +32,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "delta": spent["delta"],
         "unit": (asked or PrivacySettings()).unit.value,
         "per_person_epsilon": spent["per_person_epsilon"],
+        "person_unfinished": ledger.person_unfinished,
         "per_release_epsilon": spent["per_release_epsilon"],
         "per_score_epsilon": spent["per_score_epsilon"],
         "per_contact_epsilon": spent["per_contact_epsilon"],

@@ -70,17 +70,20 @@ def _scores_line(privacy: dict[str, Any]) -> str:
     score, contact = privacy["per_score_epsilon"], privacy["per_contact_epsilon"]
     alone = f", {shown(score)} for one score alone" if score > release else ""
     return (
-        f"Privacy: {_person(privacy['per_person_epsilon'])}; ε = {shown(release)} per release"
+        f"Privacy: {_person(privacy)}; ε = {shown(release)} per release"
         f"{alone}, {shown(contact)} per contact over its life, "
         f"{shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); "
         f"{_kept(privacy)}"
     )
 
 
-def _person(epsilon: float | None) -> str:
+def _person(privacy: dict[str, Any]) -> str:
+    """Return what one test costs; a run that ends before the life of a test tells no more."""
+    epsilon = privacy["per_person_epsilon"]
     if epsilon is None:
         return "no bound for one test of a person"
-    return f"ε = {shown(epsilon)} for one test of a person, for ever, against one receiver"
+    how_long = "so far" if privacy["person_unfinished"] else "for ever"
+    return f"ε = {shown(epsilon)} for one test of a person, {how_long}, against one receiver"
 
 
 def _kept(privacy: dict[str, Any]) -> str:
