@@ -16,6 +16,7 @@ from dnatrace.report import measures, write_report
 from dnatrace.report.grouping import group_runs
 from dnatrace.report.page import shown_difference
 from dnatrace.report.reading import read_runs
+from dnatrace.runs.quantities import DAILY
 from tests.report_store import DAYS, HOSTILE, SEEDS, copy_run, poison
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -193,7 +194,7 @@ def test_without_scripts_every_table_can_be_read(visit, report):
     assert page.locator("noscript").inner_text().startswith("Charts need JavaScript")
     assert page.locator(".controls").first.is_hidden()
     page.locator("#curves summary").click()
-    assert page.locator("#curves details table").count() == 10
+    assert page.locator("#curves details table").count() == len(DAILY)
     assert page.locator("#curves details table").last.is_visible()
 
 

@@ -181,8 +181,8 @@ def privacy_against_outcome(
 ) -> dict[str, Any]:
     """Return outcomes by ε: a line for each setting that has one, a level for each that has none.
 
-    `points` hold the five readings of ε; one that is unbounded is None and is not drawn. `rows` are
-    those of `results`.
+    `points` hold the readings of ε; one that is unbounded is None and is not drawn, and an axis on
+    which nothing would be drawn is not offered. `rows` are those of `results`.
     """
     series: dict[str, dict[str, Any]] = {}
     for group, row in zip(groups, rows, strict=True):
@@ -201,7 +201,9 @@ def privacy_against_outcome(
                 "values": {q.key: row["values"][q.key] for q in OUTCOMES},
             }
         )
-    return {"axes": described(EPSILONS), "series": list(series.values())}
+    points = [point for entry in series.values() for point in entry["points"]]
+    known = [q for q in EPSILONS if any(point["epsilons"][q.key] for point in points)]
+    return {"axes": described(known or EPSILONS), "series": list(series.values())}
 
 
 def burdens(groups: Sequence[Group]) -> dict[str, Any]:
