@@ -125,7 +125,7 @@ def test_make_run_as_printed(tmp_path):
     (tmp_path / ".venv" / ".base").touch()
     done = make(tmp_path, "run")
     assert done.returncode == 0, done.stderr
-    assert "tally on city: 300 people, 5 days" in done.stdout
+    assert "headcount on city: 300 people, 5 days" in done.stdout
     assert done.stdout.splitlines()[-1] == "To go on: . .venv/bin/activate && dnatrace --help"
     (stored,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
     names = {path.name for path in stored.iterdir()}
