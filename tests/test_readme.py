@@ -126,7 +126,7 @@ def test_make_run_as_printed(tmp_path):
     done = make(tmp_path, "run")
     assert done.returncode == 0, done.stderr
     assert "headcount on city: 300 people, 5 days" in done.stdout
-    assert done.stdout.splitlines()[-1] == "To go on: . .venv/bin/activate && dnatrace --help"
+    assert done.stdout.splitlines()[-1] == "Next: . .venv/bin/activate && dnatrace --help"
     (stored,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
     names = {path.name for path in stored.iterdir()}
     assert names >= {"summary.json", "daily.csv", "statement.txt", "provenance.json", "report.html"}
