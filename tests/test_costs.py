@@ -174,6 +174,6 @@ def test_a_policy_that_tells_contacts_says_so():
         config = dt.RunConfig(method="fn", policy=LEVERS | {"manual": manual}, **SMALL)
         result = run(config)
         privacy = result.summary["privacy"]
-        assert privacy.get("policy_reads_contacts", False) is says
+        assert privacy.get("policy_tells_of_cases", False) is says
         assert ("no ε covers that" in presentation.privacy_line(privacy)) is says
         assert ("Besides the scores" in guarantees.state(config, result.ledger)) is says

@@ -55,6 +55,7 @@ class HeadcountSettings(MethodSettings):
     counts_contacts: ClassVar[bool] = True
     exchange: ClassVar[ExchangeKind] = ExchangeKind.OWN_TESTS
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
+    reads_newest_day: ClassVar[bool] = True
     name: Literal["headcount"] = setting("headcount", NAME)
     release: HeadcountRelease = setting(HeadcountRelease.DAILY, RELEASE)
     decoder: str | None = setting(

@@ -139,6 +139,11 @@ class PolicySettings(Plugin):
         return False
 
     @property
+    def tells_of_cases(self) -> bool:
+        """Whether people learn from it, without noise, of a case they met or live with."""
+        return self.reads_contacts
+
+    @property
     def acts_alone(self) -> bool:
         """Whether it does anything without scores."""
         return False

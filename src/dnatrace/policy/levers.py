@@ -47,6 +47,11 @@ class LeversSettings(PolicySettings):
         return self.manual.is_on or self.notification.is_on
 
     @property
+    def tells_of_cases(self) -> bool:
+        """Whether contacts or housemates of a case are told of it."""
+        return self.reads_contacts or self.household.is_on
+
+    @property
     def acts_alone(self) -> bool:
         """Whether a lever works without scores."""
         alone = (self.symptoms, self.household, self.release_tests, self.manual, self.notification)

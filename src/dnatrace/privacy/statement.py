@@ -31,8 +31,8 @@ NO_PERSON = (
     "messages; `dnatrace audit --unit person` measures what one test gives away."
 )
 PERSON = (
-    "given everybody else's tests and who met whom. Whoever never met the person learns nothing of "
-    "it. Two test results of a person, or one on another day, are two units: at most √2 times as "
+    "given everybody else's tests and who met whom. The scores of whoever never met the person tell "
+    "nothing of it. Two test results of a person, or one on another day, are two units: at most √2 times as "
     "far apart. What that person's absence or the tests of others tell is not covered."
 )
 POOLED = (2, 5, 20, 100)  # receivers who put their scores together
@@ -45,7 +45,7 @@ NOTHING_PROTECTED = (
 )
 NO_MESSAGE = (
     "no message is used, so no score can tell anything of one: ε = 0 for one release, one contact "
-    "and a pair. There is no noise, nothing to account for and nothing to audit."
+    "and a pair. Scores have no noise: there is nothing to account for and nothing to audit."
 )
 NOT_PROTECTED = (
     "who met whom, a contact's withdrawal, who is tested, the choice of the highest scores for "
@@ -113,10 +113,11 @@ def _protection(
     ledger: Ledger, provenance: Provenance, delta: float, deltas: Sequence[float]
 ) -> list[str]:
     """Return what is protected, how and at which cost; without noise, why there is none."""
+    chosen = _selection(ledger, delta)
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
-        return [f"Not protected: {NOTHING_PROTECTED}"]
+        return [f"Not protected: {NOTHING_PROTECTED}", *chosen]
     if not _noised(ledger):
-        return [f"Protected: {NO_MESSAGE}", f"Not protected: {NOT_PROTECTED_BY_SILENCE}"]
+        return [f"Protected: {NO_MESSAGE}", *chosen, f"Not protected: {NOT_PROTECTED_BY_SILENCE}"]
     return [
         f"One person: {_person(ledger, delta)}",
         f"Protected: {PROTECTED}",
@@ -125,7 +126,7 @@ def _protection(
         f"Mechanism: {_mechanism(ledger)}",
         *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
         f"Noise: {'; '.join(noise or 'nobody said which' for noise in ledger.noises)}.",
-        *_selection(ledger, delta),
+        *chosen,
         f"Not protected: {NOT_PROTECTED}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
     ]
@@ -165,7 +166,9 @@ def _selection(ledger: Ledger, delta: float) -> list[str]:
         "Choice of tests: nobody reads all scores. Phones compare theirs with a threshold from a "
         f"noisy histogram: ε = {_number(spent['day'])} per day for the score of one person at "
         f"δ = {delta:g}, {_number(spent['run'])} over all {len(ledger.selections)} days. This is "
-        "beside the costs above: one test of a person moves the scores of everybody they met."
+        "beside all other costs: one test of a person moves their own score and those of everybody "
+        "they met. Being refused by lot tells that more asked than there are tests; no ε covers "
+        "that."
     ]
 
 
@@ -223,10 +226,10 @@ def _person(ledger: Ledger, delta: float) -> str:
     pooled = ", ".join(
         f"{k}: {_number(ledger.epsilon(Unit.PERSON, delta, receivers=k))}" for k in POOLED
     )
-    so_far = " so far" if ledger.person_unfinished else ""
+    how_long = "so far" if ledger.person_unfinished else "for ever"
     return (
-        f"ε = {_number(epsilon)}{so_far} at δ = {delta:g} for one test result of a person, for "
-        f"ever, against one receiver who keeps every score, {PERSON} Somebody who knows all else "
+        f"ε = {_number(epsilon)} at δ = {delta:g} for one test result of a person, {how_long}, "
+        f"against one receiver who keeps every score, {PERSON} Somebody who knows all else "
         f"guesses the result right at most {in_a_hundred(guessing_limit(epsilon, delta))} times in "
         f"100. Receivers who pool their scores, by their number: {pooled}."
     )

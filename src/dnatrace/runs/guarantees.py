@@ -16,8 +16,8 @@ from dnatrace.runs.config import PrivacySettings, RunConfig
 from dnatrace.runs.floor import beside
 
 BESIDE_SCORES = (
-    "Besides the scores: the policy of this run knows who met whom and, without noise, tells "
-    "people that somebody they met tested positive. No ε covers that."
+    "Besides the scores: the policy of this run tells people, without noise, that somebody they "
+    "met or live with tested positive. No ε covers that."
 )
 
 
@@ -25,7 +25,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
     """Return the privacy part of a run's summary; unbounded ε is None."""
     asked = _asked(config, ledger)
     spent = ledger.summary((asked or PrivacySettings()).delta)
-    told = {"policy_reads_contacts": True} if config.policy.reads_contacts else {}
+    told = {"policy_tells_of_cases": True} if config.policy.tells_of_cases else {}
     return told | {
         "release": release_of(config.method),
         "epsilon": asked.epsilon if asked else spent["per_release_epsilon"],
@@ -97,7 +97,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
 
 def _beside_scores(config: RunConfig) -> str | None:
     """Return what the policy tells without noise; None when it tells nothing."""
-    return BESIDE_SCORES if config.policy.reads_contacts else None
+    return BESIDE_SCORES if config.policy.tells_of_cases else None
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:

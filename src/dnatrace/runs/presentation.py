@@ -50,9 +50,13 @@ def _written(quantity: Quantity, value: float | None, people: int) -> str:
 
 
 def privacy_line(privacy: dict[str, Any]) -> str:
-    """Return what the run cost in privacy, in one sentence or two."""
-    beside = " The policy tells contacts of a case without noise; no ε covers that."
-    return _scores_line(privacy) + (beside if privacy.get("policy_reads_contacts") else "")
+    """Return what the run cost in privacy, and what no ε of it covers."""
+    line = _scores_line(privacy)
+    if privacy.get("selection_epsilon") is not None:
+        line += " The threshold that chooses tests is published and tells more; see the statement."
+    if privacy.get("policy_tells_of_cases"):
+        line += " The policy tells people of a case without noise; no ε covers that."
+    return line
 
 
 def _scores_line(privacy: dict[str, Any]) -> str:

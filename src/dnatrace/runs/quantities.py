@@ -168,7 +168,7 @@ GROUPED = (
 
 # Of the privacy of a run: six readings of its ε.
 EPSILONS = (
-    Quantity(key="per_person_epsilon", label="ε of one test of a person, for ever"),
+    Quantity(key="per_person_epsilon", label="ε of one test of a person"),
     Quantity(key="epsilon", label="ε asked for"),
     Quantity(key="per_release_epsilon", label="ε of one release"),
     Quantity(key="per_score_epsilon", label="ε of one score alone"),
