@@ -170,8 +170,12 @@ def test_the_papers_policy_has_no_quarantine_and_a_notice_for_each_test():
 
 
 def test_a_policy_that_tells_contacts_says_so():
-    for manual, says in (({"capacity": 0.01}, True), ({}, False)):
-        config = dt.RunConfig(method="fn", policy=LEVERS | {"manual": manual}, **SMALL)
+    for lever, says in (
+        ({"manual": {"capacity": 0.01}}, True),
+        ({"household": {"days": 10}}, True),  # whoever lives with one other person knows who it is
+        ({"household": {"days": 0}, "symptoms": {"severe": 1.0}}, False),
+    ):
+        config = dt.RunConfig(method="fn", policy=LEVERS | {"manual": {}} | lever, **SMALL)
         result = run(config)
         privacy = result.summary["privacy"]
         assert privacy.get("policy_tells_of_cases", False) is says

@@ -349,6 +349,16 @@ def test_everything_the_page_promises_is_there(html):
     assert embedded_data(html)["methods"] == ["none", "public-only", "fn", "dpfn-s"]
 
 
+def test_every_table_has_a_heading_for_each_of_its_cells(html):
+    """Also where a reading of ε that no run has is left out: numbers stand under their names."""
+    tables = re.findall(r"<table.*?</table>", html, re.DOTALL)
+    assert len(tables) > 5
+    for table in tables:
+        rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+        widths = {len(re.findall(r"<t[hd][ >]", row)) for row in rows}
+        assert len(widths) == 1, re.sub(r"<[^>]+>", " ", table)[:200]
+
+
 def test_the_same_runs_give_the_same_bytes(report_store, html, tmp_path):
     assert write_report(report_store, tmp_path / "again.html").bytes == len(html.encode())
     assert (tmp_path / "again.html").read_text("utf-8") == html

@@ -25,6 +25,7 @@ from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 from dnatrace.privacy.release import TrustBoundaryError
 from dnatrace.runs import guarantees
+from dnatrace.runs.presentation import privacy_line
 from dnatrace.runs.run import run
 
 from . import reference_threshold as reference
@@ -200,7 +201,13 @@ def test_its_cost_is_on_the_ledger_and_in_the_statement():
 def test_a_public_method_with_a_threshold_is_a_simulation_too():
     small = {"people": 100, "days": 2, "method": "random"}
     assert run(dt.RunConfig(**small)).summary["privacy"]["protects"]
-    assert not run(dt.RunConfig(policy="threshold", **small)).summary["privacy"]["protects"]
+    config = dt.RunConfig(policy="threshold", **small)
+    result = run(config)
+    assert not result.summary["privacy"]["protects"]
+    assert "The threshold that chooses tests is published" in privacy_line(
+        result.summary["privacy"]
+    )
+    assert "Choice of tests: nobody reads all scores." in guarantees.state(config, result.ledger)
 
 
 def test_bins_of_tomorrow_are_finer_where_tests_go():

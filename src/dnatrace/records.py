@@ -82,7 +82,8 @@ class _LastDays(Generic[Day]):
     """Something of the last days: a ring that forgets what is older.
 
     Days are in order, the oldest first: index i is day `first_day` + i. Those from rows begin with
-    day 0, those of the loop with day 1.
+    day 0, those of the loop with day 1, or 0 when contacts are dated a day earlier
+    (`Loop.contacts_before_tests`).
 
     Attributes:
         n_people: how many people there are, met or tested or not.

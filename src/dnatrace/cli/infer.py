@@ -23,6 +23,9 @@ Columns = Annotated[
 TestColumns = Annotated[
     str | None, Option(help="Your names of the columns of TESTS: positive=result.")
 ]
+BelievedTransmission = Annotated[
+    float | None, Option(help="fn: transmission per contact with I, as phones believe.")
+]
 Transmission = Annotated[
     float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
 ]
@@ -40,9 +43,7 @@ def infer(
     people: Annotated[int | None, Option(help="Number of people (largest id + 1).")] = None,
     days: Annotated[int | None, Option(help="Number of days (largest day + 1).")] = None,
     p0: Annotated[float | None, Option(help="Infection from outside, per day.")] = None,
-    p1: Annotated[
-        float | None, Option(help="fn: transmission per contact with I, as phones believe.")
-    ] = None,
+    p1: BelievedTransmission = None,
     g: Annotated[float | None, Option(help="fn: E to I, per day.")] = None,
     h: Annotated[float | None, Option(help="fn: I to R, per day.")] = None,
     transmission: Transmission = None,

@@ -24,9 +24,11 @@ class Received:
     """What an exchange gives, arrays [days, people] aligned with the window.
 
     Attributes:
-        exposures: those behind everybody's last update, float32. The last row is 0: what is
-            received today changes no belief of today, so a contact is in here a day later.
-        messages: P(I) of everybody after the last round, unclipped, float32; None if not asked.
+        exposures: those behind everybody's last update, float32; a column is who receives. After
+            rounds the last row is 0, because what is received today changes no belief of today;
+            with own tests alone it is not.
+        messages: P(I) of everybody after the last round, unclipped, float32; a column is who sends.
+            None if not asked.
     """
 
     exposures: NDArray[np.float32]

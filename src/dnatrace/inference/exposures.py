@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 def exposures_of(
     window: ContactWindow, messages: NDArray[np.float32], *, p1: float
 ) -> NDArray[np.float32]:
-    """Return every person's exposure by day: float32 [days, people].
+    """Return every receiver's exposure by day, float32 [days, people], from senders' messages.
 
     Cost: one logarithm per message and one gather per contact.
     """

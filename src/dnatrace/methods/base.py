@@ -31,7 +31,7 @@ class Score(StrEnum):
 
 
 class Needs(StrEnum):
-    """What a method looks at beyond public facts; the loop computes no more than that."""
+    """What the loop computes for a method beyond public facts and the window of contacts."""
 
     NOTHING = "nothing"
     EXPOSURES = "exposures"
@@ -84,8 +84,8 @@ class SecretFacts:
     Attributes:
         window: who met whom.
         exposures: those behind everybody's last update, float32 [days, people]; for
-            `Needs.EXPOSURES` and `Needs.MESSAGES`. The last row is 0: what is received today
-            changes no belief of today.
+            `Needs.EXPOSURES` and `Needs.MESSAGES`. As in
+            `inference.exchange.Received`.
         messages: P(I) after the last round, unclipped, float32 [days, people]; for
             `Needs.MESSAGES`, or when the loop computes them for training.
         states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.

@@ -119,7 +119,8 @@ class Memory:
     Attributes:
         public: what `remember` returned.
         secret: `Query.memory` of the day before.
-        history: noisy values, the newest last.
+        history: noisy rows after `sent` and `settle`, float64 [people] each, the newest last; a
+            release may be several.
     """
 
     public: Any = None

@@ -88,7 +88,7 @@ def trained_on(decoder: Decoder, reads: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContactRate:
-    """How many people somebody meets per day when not in isolation: public, and kept for long.
+    """How many contacts somebody has per day when not in isolation: public, and kept for long.
 
     Attributes:
         mean: a running average, float64 [people].

@@ -299,9 +299,8 @@ def decode(
 ) -> None:
     """Fill scores [people]; the newest day is first in what they are made of.
 
-    Tallies are float32 [people, 14 × channels], outcomes int8 [people, 14];
-
-    common holds the bias of the first layer and the inputs that are the same for everybody.
+    Tallies are float32 [people, 14 × channels], outcomes int8 [people, 14]; common holds the bias
+    of the first layer and the inputs that are the same for everybody.
     Weights are [inputs, outputs]; an age group that weight_0 has no row for counts as unknown.
     Cost: O(people × (inputs that are not 0 + width) × width), people in parallel.
     """

@@ -31,9 +31,10 @@ NO_PERSON = (
     "messages; `dnatrace audit --unit person` measures what one test gives away."
 )
 PERSON = (
-    "given everybody else's tests and who met whom. The scores of whoever never met the person tell "
-    "nothing of it. Two test results of a person, or one on another day, are two units: at most √2 times as "
-    "far apart. What that person's absence or the tests of others tell is not covered."
+    "given everybody else's tests and who met whom. The scores of whoever never met the person "
+    "tell nothing of it. Two test results of a person, or one on another day, are two units: at "
+    "most √2 times as far apart. What that person's absence or the tests of others tell is not "
+    "covered."
 )
 POOLED = (2, 5, 20, 100)  # receivers who put their scores together
 LONGER_PAIRS = (30, 100)  # days on which a pair goes on meeting
