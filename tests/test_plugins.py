@@ -114,6 +114,9 @@ def used(package, tmp_path_factory):
 def test_an_installed_method_simulator_and_policy_run_together(used):
     summary = used["summary"]
     assert (summary["method"], summary["simulator"], summary["people"]) == ("loud", "ring", 400)
+    assert (
+        summary["message_bytes_per_person_day"] > 4
+    )  # neighbours do meet, and their messages cost
     assert summary["privacy"]["sound"] is True
     assert summary["privacy"]["per_release_epsilon"] == pytest.approx(1.0)
     assert summary["privacy"]["per_contact_epsilon"] == pytest.approx(1.0)

@@ -98,11 +98,15 @@ def _person(
 
 def _person_words(a: dict[str, Any]) -> list[Any]:
     title = (
-        f"{a['method']}, variant {a['release']}: one test of a person, over all releases it lives "
+        f"{_named(a)}: one test of a person, over all releases it lives "
         f"in, at δ = {a['delta']:g}{', closed loop' if a['closed_loop'] else ''}."
     )
     told = [f"{row['world']}: {row['words']}" for row in a["worlds"]]
     return [title, table([_person_row(row) for row in a["worlds"]]), *told]
+
+
+def _named(a: dict[str, Any]) -> str:
+    return a["method"] if a["release"] is None else f"{a['method']}, variant {a['release']}"
 
 
 def _person_row(row: dict[str, Any]) -> dict[str, str]:
@@ -124,7 +128,7 @@ def _words(a: dict[str, Any]) -> str:
     from dnatrace.runs.kept_audits import contact_in_words
 
     return (
-        f"{a['method']}, variant {a['release']}, own tests: {a['own_tests']}.\n"
+        f"{_named(a)}, own tests: {a['own_tests']}.\n"
         f"Claimed: ε = {a['claimed_epsilon']:.3g} at δ = {a['delta']:g} for "
         f"{contact_in_words(a)}.\n"
         f"Shown by {a['draws']:,} draws: ε is at least {a['empirical_epsilon_lower_bound']:.3g} "

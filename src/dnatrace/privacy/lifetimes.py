@@ -16,7 +16,7 @@ from dnatrace.privacy.gaussian import (
 PAIR_DAYS = 14  # consecutive days on which a pair meets
 NO_PERSON = (
     "unit person: this method has no bound for a person, whose test also changes what others say "
-    "or counts once per contact; headcount has one"
+    "or counts once per contact; headcount has one, with seir.exchange = own-tests"
 )
 
 

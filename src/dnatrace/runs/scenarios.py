@@ -52,7 +52,8 @@ def read_scenario(name: str) -> Scenario:
     known = scenario_names()
     full = ALIASES.get(name, name)
     if full not in known:
-        raise InputError(f"scenario '{name}' does not exist; there are {', '.join(known)}")
+        names = ", ".join([*known, *ALIASES])
+        raise InputError(f"scenario '{name}' does not exist; there are {names}")
     values = tomllib.loads(resources.files(_PACKAGE).joinpath(f"{full}.toml").read_text("utf-8"))
     title, sources = values.pop("title"), values.pop("sources")
     return Scenario(name=full, title=title, settings=values, sources=sources)
