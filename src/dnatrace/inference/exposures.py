@@ -63,7 +63,11 @@ def reference_exposures(counts: NDArray[Any], *, p1: float, mu_ref: float) -> Fl
 
 
 def add_up_day(day: DayContacts, values: NDArray[Any], totals: NDArray[Any]) -> None:
-    """Fill totals [people] with the sum over each receiver's contacts of the senders' values."""
+    """Fill totals [people] with the sum over each receiver's contacts of the senders' values.
+
+    Offsets and ids are read as unsigned numbers, as in `_csr`; sums are float64 and take the dtype
+    of `totals` at the end.
+    """
     offsets, senders = day.offsets.view(np.uint32), day.senders.view(np.uint32)
     _kernels.add_up(offsets, senders, values, totals)
 

@@ -173,12 +173,12 @@ class Headcount(PrivateMethod):
         )
 
     def prepare(self, public: PublicFacts, remembered: ContactRate | None) -> ContactRate:
-        """Return how many people everybody meets."""
+        """Return everybody's running average of contacts per day, with today's."""
         before = remembered or ContactRate.start(public.n_people)
         return before.after(public.counts[-1], public.isolated)
 
     def remember(self, prepared: ContactRate) -> ContactRate:
-        """Keep how many people everybody meets."""
+        """Keep the running average of contacts."""
         return prepared
 
     def query(

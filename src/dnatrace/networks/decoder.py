@@ -43,7 +43,7 @@ MOST_CHANNELS = 16
 LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
 _LEAST_ERROR = 1e-3
 
-Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]  # in networks; in methods, inference and privacy it is float64
 Weights = Mapping[str, Floats]
 
 
@@ -209,6 +209,8 @@ class Decoder:
         self, tallies: NDArray[np.float64], noise: float, inputs: DecoderInputs
     ) -> NDArray[np.float64]:
         """Return what puts people in order, a log odds up to a constant of the day: [people].
+
+        Computed in float32, returned as float64.
 
         Cost: about 2,000 multiplications per person (few days have a test, so most inputs are 0).
 

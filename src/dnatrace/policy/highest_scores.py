@@ -51,7 +51,7 @@ class HighestScores:
         return until >= day, until
 
     def choose(self, released: Released, situation: Situation, state: Until) -> tuple[Ids, Until]:
-        """Return the highest scores among the eligible, as many as can be tested."""
+        """Return who has the highest scores among the eligible, as many as can be tested: ids."""
         everyone = np.arange(situation.eligible.size)
         chosen = choose_tests(
             released,

@@ -120,7 +120,11 @@ class Laboratory:
         isolated: NDArray[np.bool_],
         day: int,
     ) -> tuple[Sample, Queue]:
-        """Order tests of `chosen`, and test those who are due, unless they died or isolate."""
+        """Order tests of `chosen`, and test those who are due, unless they died or isolate.
+
+        `states` are course states, uint8 [people]; results are drawn by S, E, I, R of them.
+        `isolated` are those who cannot be tested where they are.
+        """
         waiting, orders = queue.waiting.copy(), (*queue.orders, chosen)
         waiting[chosen] = True
         people = np.empty(0, dtype=np.int64)

@@ -56,7 +56,8 @@ class Protected:
     """A statistic after noise; anything may be computed from it.
 
     Attributes:
-        values: float64, as the `Bounded` it was made from.
+        values: float64, from `protect` of the shape of the `Bounded`, from `processed` of that of
+            its function, from `rows` [people].
         event: what was done, for the ledger.
     """
 

@@ -211,7 +211,8 @@ def burdens(groups: Sequence[Group]) -> dict[str, Any]:
 
     A kind is the column `grouped_by` of the table of groups, a class its column `group`: `Group` is
     another thing here, runs that differ in their seed. Values are by "kind/quantity", one per
-    class. A class of people that is empty in a run does not count in its mean.
+    class. A class of people that is empty in a run does not count in its mean. `burdens` in
+    `results` is something else: the quantities that the chart of isolation against the peak offers.
     """
     classes: dict[str, list[str]] = {}
     for row in groups[0].runs[0].groups:

@@ -149,6 +149,7 @@ def _check_ledger(path: Path, ledger: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_daily(path: Path) -> dict[str, NDArray[np.float64]]:
+    """Return the columns that charts show by today's names, float64 [days] each."""
     table = _read_parquet(path, ("day",), (*_DAILY_COLUMNS, *_RENAMED))
     daily = {name: np.full(table.num_rows, np.nan) for name in _DAILY_COLUMNS}
     for name, column in zip(table.column_names, table.columns, strict=True):

@@ -205,7 +205,10 @@ class Meter:
         }
 
     def groups(self) -> dict[str, list[Any]]:
-        """Return attack rate and burden by age group and by household size, one row per group."""
+        """Return attack rate and burden by age group and by household size.
+
+        By column, as `daily`; a column has one value per group.
+        """
         simulator = self._simulator
         households = np.bincount(simulator.households)[simulator.households]
         rows = []
