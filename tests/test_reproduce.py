@@ -188,6 +188,7 @@ def test_files_of_a_reproduction(here, target, tmp_path, monkeypatch, capsys):
     assert {r["setting"] for r in rows} == {"published", "best reading", "best"}
     both = [c for c in claims if c["best_reading"]]
     assert {c["claim"] for c in both} >= {c["claim"] for c in numbers}
+    assert list(commands._rows(claims)[0])[-3:] == ["verdict", "best reading", "its verdict"]
     assert {r["runs"] for r in rows} == {"2"}
     page = (tmp_path / f"{target}.md").read_text()
     assert "SMALL VERSION: 60 people, 3 days, 2 seeds" in page
@@ -409,6 +410,9 @@ def test_small_runs_say_so_and_judge_no_number(tmp_path, monkeypatch):
     assert all(c.note.startswith("SMALL VERSION") for c in areas)
     assert not any(".safetensors" in c.claim for c in claims)
     assert any("network 'dna" in c.claim for c in claims)
+    shown = commands._verdicts(claims, commands.Target.AUC, True, None).shown[1]
+    printed = {column.header: list(column.cells) for column in shown.columns}
+    assert len(list(filter(None, printed["its verdict"]))) >= len(areas) > 0
     (tmp_path / "auc.md").unlink()
     # The same samples as a dataset would have them.
     monkeypatch.setattr(auc_table, "read_test_data", lambda _: replace(small, digest="d"))

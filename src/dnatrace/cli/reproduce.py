@@ -38,6 +38,9 @@ def reproduce(
     fresh: Annotated[
         bool, Option("--fresh", help="Twenty fresh seeds instead of the ten.")
     ] = False,
+    seeds: Annotated[
+        int | None, Option(help="Only so many of the seeds; readings: of the fresh ones.")
+    ] = None,
     out: Annotated[Path | None, Option(help="Directory for CSV, JSON, SVG, PDF, MD.")] = None,
     store: Annotated[
         Path | None, Option(help="Directory of the runs; OUT/runs by default.")
@@ -64,7 +67,9 @@ def reproduce(
     from dnatrace.runs.progress import tracker
     from dnatrace.sweeps.study import kept_in
 
-    command_line = _command_line(target, method, quick, fresh, data)
+    if seeds is not None and not _takes_seeds(target, fresh):
+        raise InputError(f"--seeds has no meaning for {target.value} here")
+    command_line = _command_line(target, method, quick, fresh, seeds, data)
     kept = store or (out / "runs" if out is not None else None)
     with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
@@ -77,17 +82,28 @@ def reproduce(
         if target is Target.GAMMA:
             return _choose_gammas(quick, out, how)
         if target is Target.READINGS:
-            return _search_readings(quick, fresh, out, data, command_line, how)
-        return _with_runs(target, quick, fresh, out, command_line, how)
+            return _search_readings(quick, fresh, seeds, out, data, command_line, how)
+        return _with_runs(target, quick, fresh, seeds, out, command_line, how)
+
+
+def _takes_seeds(target: Target, fresh: bool) -> bool:
+    """Return whether fewer seeds can be asked for; those of the search for a reading are fixed."""
+    return target in (Target.FIGURE, Target.TABLE) or (target is Target.READINGS and fresh)
 
 
 def _command_line(
-    target: Target, method: str | None, quick: bool, fresh: bool, data: Path | None
+    target: Target,
+    method: str | None,
+    quick: bool,
+    fresh: bool,
+    seeds: int | None,
+    data: Path | None,
 ) -> str:
     parts = ["dnatrace reproduce", target.value]
     parts += [f"--method {method}"] if method else []
     parts += ["--quick"] if quick else []
     parts += ["--fresh"] if fresh else []
+    parts += [f"--seeds {seeds}"] if seeds is not None else []
     parts += [f"--data {data.name}"] if data is not None else []
     return " ".join(parts)
 
@@ -96,6 +112,7 @@ def _with_runs(
     target: Target,
     quick: bool,
     fresh: bool,
+    seeds: int | None,
     out: Path | None,
     command_line: str,
     how: dict[str, Any],
@@ -105,6 +122,7 @@ def _with_runs(
 
     size = setting.QUICK if quick else setting.FULL
     size = setting.with_fresh_seeds(size) if fresh else size
+    size = setting.with_fewer_seeds(size, seeds)
     done = reproduce.reproduce(target.value, size=size, **how)
     if out is not None:
         stem = f"{target.value}-fresh" if fresh else target.value
@@ -164,6 +182,7 @@ def _choose_gammas(quick: bool, out: Path | None, how: dict[str, Any]) -> Answer
 def _search_readings(
     quick: bool,
     fresh: bool,
+    seeds: int | None,
     out: Path | None,
     data: Path | None,
     command_line: str,
@@ -176,17 +195,17 @@ def _search_readings(
     if how.pop("method") is not None:
         raise InputError("readings compares dpfn-s and dna: --method has no meaning for it")
     size = setting.QUICK if quick else setting.FULL
-    found = search_files.find(size, fresh=fresh, data=data, **how)
+    found = search_files.find(size, fresh=fresh, most=seeds, data=data, **how)
     if out is not None:
         write_all(search_files.findings_files(found, command_line), out)
-    best = found.search.reading.differences()
+    best = found.reading.differences()
     told = ", ".join(f"{place}: {option}" for place, option in best.items()) or "ours"
     claims = [claim.as_json() for claim in found.claims]
     return Answer(
         values=found.as_json(),
         shown=[
             *found.notes,
-            table(search_files.trial_lines(found.search.trials)),
+            *(table(search_files.trial_lines(w.search.trials)) for w in found.worlds),
             f"Best reading: {told}",
             *([table(_rows(claims))] if claims else []),
             *([f"Written to {out}"] if out is not None else []),

@@ -1,18 +1,23 @@
 """Which data give the published areas under the curve: policy of the recorded runs, and whom."""
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError
-from dnatrace.networks.architecture import Kind, Variant
+from dnatrace.networks.architecture import Variant
 from dnatrace.networks.model_file import SUFFIX
-from dnatrace.networks.runtime import Model, load_model
+from dnatrace.networks.runtime import DEFAULT_MODEL, Model
+from dnatrace.paper.places import BY_NAME
+from dnatrace.paper.reading import Reading
 from dnatrace.paper.setting import published_model
 from dnatrace.paper.theorems import AREAS_OF, AUC_TOLERANCE
 from dnatrace.training import auc_table
 from dnatrace.training.auc_table import AucTable
 from dnatrace.training.dataset import read_info
+from dnatrace.training.evaluation import target_name
 
 PREDICTIONS = ("fn", "network", "combined")
 
@@ -24,7 +29,7 @@ class AreaTrial:
     Attributes:
         policy: of the recorded runs.
         group: everybody, or people not isolated.
-        networks: who was trained on which runs, in words.
+        networks: which, what they tell and on which runs they were trained, in words.
         areas: FN, network alone, both; None without such a network.
         published: the same, of the paper.
     """
@@ -43,11 +48,31 @@ class AreaTrial:
             for name, area in self.areas.items()
         )
 
+    @property
+    def distance(self) -> float:
+        """The mean distance from the published areas; infinite without any area."""
+        found = {name: area for name, area in self.areas.items() if area is not None}
+        far = [abs(area - self.published[name]) for name, area in found.items()]
+        return sum(far) / len(far) if far else math.inf
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
         named = {f"auc_{name}": area for name, area in self.areas.items()}
         about = {"policy": self.policy, "group": self.group, "networks": self.networks}
         return about | named | {"hits": self.hits}
+
+
+def with_areas(reading: Reading, trials: Sequence[AreaTrial]) -> Reading:
+    """Return a reading with the data and people whose areas come nearest; itself without trials.
+
+    The most areas within a point win, and of equals the smallest mean distance.
+    """
+    if not trials:
+        return reading
+    best = max(trials, key=lambda trial: (trial.hits, -trial.distance))
+    reading = reading.at("areas", best.group)
+    known = {option.name for option in BY_NAME["training"].options}
+    return reading.at("training", best.policy) if best.policy in known else reading
 
 
 def datasets_in(directory: Path) -> list[Path]:
@@ -72,27 +97,34 @@ def _is_dataset(path: Path) -> bool:
 def area_trials(directory: Path) -> list[AreaTrial]:
     """Return the areas on every dataset of a directory, over everybody and people not isolated.
 
-    Networks are those in the directory `models` of a dataset, as `dnatrace train` writes them; the
-    shipped network of the published architecture stands in where there are none.
+    Of two networks: the published one, which reads messages and tells I, and the one that reads own
+    tests, counts and age as well and tells E or I, as the published program does. They are those in
+    the directory `models` of a dataset, as `dnatrace train` writes them; the shipped ones stand in
+    where there are none.
     """
     return [trial for dataset in datasets_in(directory) for trial in _trials_of(dataset)]
 
 
-def _trials_of(dataset: Path) -> list[AreaTrial]:
-    own = dataset / "models" / f"dna-paper{SUFFIX}"
-    model = str(own) if own.is_file() else published_model()
-    models = tuple(m for m in auc_table.choose_models(model) if _is_published(m))
-    table = auc_table.make_table(models, auc_table.read_test_data(dataset))
-    where = load_model(model or "").provenance.get("dataset", {}).get("origin", {})
+def _trials_of(dataset: Path) -> Iterator[AreaTrial]:
+    data = auc_table.read_test_data(dataset)
     policy = str(read_info(dataset).origin.get("policy"))
-    networks = f"trained on runs of {where.get('policy')}, {where.get('people', 0):,} people"
-    return [_trial(table, policy, group, networks) for group in AREAS_OF]
+    for shipped in dict.fromkeys((published_model(), DEFAULT_MODEL)):
+        own = dataset / "models" / f"{shipped}{SUFFIX}"
+        chosen = auc_table.choose_models(str(own) if own.is_file() else shipped)
+        models = tuple(m for m in chosen if _is_alike(m, chosen[0]))
+        table = auc_table.make_table(models, data)
+        where = chosen[0].provenance.get("dataset", {}).get("origin", {})
+        trained = f"trained on runs of {where.get('policy')}, {where.get('people', 0):,} people"
+        networks = f"{shipped}, target {target_name(chosen[0].with_exposed)}, {trained}"
+        yield from (_trial(table, policy, group, networks) for group in AREAS_OF)
 
 
-def _is_published(model: Model) -> bool:
-    """Return whether a network is of the published architecture, alone or with F."""
-    a = model.architecture
-    return a.kind is Kind.PAPER and a.variant is not Variant.PUBLIC
+def _is_alike(model: Model, first: Model) -> bool:
+    """Return whether a network is of the same architecture and reads messages."""
+    return (
+        model.architecture.kind is first.architecture.kind
+        and model.architecture.variant is not Variant.PUBLIC
+    )
 
 
 def _trial(table: AucTable, policy: str, group: str, networks: str) -> AreaTrial:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dnatrace import reference_data
-from dnatrace.paper.reading import best_reading
+from dnatrace.paper.reading import Reading, best_reading
 from dnatrace.paper.setting import (
     PUBLISHED_METHODS,
     Point,
@@ -30,9 +30,34 @@ ORDERS = (  # of the figure: the lower, the higher, at this ε
 )
 
 
-def metric_of(setting: Setting) -> str:
-    """Return which peak a setting compares."""
-    return best_reading().metric if setting is Setting.READING else PEAK
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Peaks:
+    """The peaks of a study under one setting.
+
+    Attributes:
+        study: under all settings.
+        setting: of the points.
+        metric: which peak.
+    """
+
+    study: Study[Point]
+    setting: Setting
+    metric: str
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods that were to be run."""
+        points = (*self.study.summaries, *self.study.failures)
+        return list(dict.fromkeys(point.method for point in points))
+
+    def point(self, method: str, scenario: Scenario) -> Point:
+        """Return the point of a method in a scenario."""
+        return Point(setting=self.setting, method=method, scenario=scenario)
+
+
+def metric_of(setting: Setting, reading: Reading | None = None) -> str:
+    """Return which peak a setting compares; that of a reading other than the best where given."""
+    return (reading or best_reading()).metric if setting is Setting.READING else PEAK
 
 
 def published_rows(target: str) -> Iterator[tuple[str, Scenario, float, float | None]]:
@@ -53,21 +78,21 @@ def published_value(target: str, method: str, scenario: Scenario) -> tuple[float
     return math.nan, None
 
 
-def judge(target: str, study: Study[Point], size: Size) -> list[Claim]:
-    """Return the claims of the figure or the table.
+def judge(
+    target: str, study: Study[Point], size: Size, reading: Reading | None = None
+) -> list[Claim]:
+    """Return the claims of the figure or the table, under our reading and the best one, or another.
 
     Of both, the published numbers. Of the figure, the orders at ε = 1 and 10, and that less privacy
     gives a lower peak; of the table, `dna` below `dpfn-s` in every scenario. A claim about a point
     that failed is not tested, with the error as its note; one about methods that were not asked for
     is left out.
     """
-    claims = _both(
-        _numbers(target, study, size, Setting.PUBLISHED),
-        _numbers(target, study, size, Setting.READING),
-    )
-    ordered = {setting: _orders(target, study, size, setting) for setting in Setting}
+    peaks = {s: Peaks(study=study, setting=s, metric=metric_of(s, reading)) for s in Setting}
+    numbers = {s: _numbers(target, found, size) for s, found in peaks.items()}
+    ordered = {s: _orders(target, found, size) for s, found in peaks.items()}
     return [
-        *claims,
+        *_both(numbers[Setting.PUBLISHED], numbers[Setting.READING]),
         *_both(ordered[Setting.PUBLISHED], ordered[Setting.READING]),
         *ordered[Setting.BEST],
     ]
@@ -79,39 +104,34 @@ def _both(ours: list[Claim], best: list[Claim]) -> list[Claim]:
     return [replace(claim, best_reading=found.get(claim.claim)) for claim in ours]
 
 
-def _orders(target: str, study: Study[Point], size: Size, setting: Setting) -> list[Claim]:
+def _orders(target: str, peaks: Peaks, size: Size) -> list[Claim]:
     """Return the claims about orders under a setting."""
     claims = list[Claim]()
     if target == "table":
         for s in scenarios_of(target, size):
-            claims += _order(target, study, setting, ("dna", s), ("dpfn-s", s))
+            claims += _order(target, peaks, ("dna", s), ("dpfn-s", s))
         return claims
     for lower, higher, epsilon in ORDERS:
         s = Scenario(epsilon=epsilon)
-        claims += _order(target, study, setting, (lower, s), (higher, s))
+        claims += _order(target, peaks, (lower, s), (higher, s))
     least, most = (Scenario(epsilon=e) for e in (max(size.epsilons), min(size.epsilons)))
-    for method in _asked_for(study):
+    for method in peaks.methods:
         if method in PUBLISHED_METHODS:
-            claims += _order(target, study, setting, (method, least), (method, most))
+            claims += _order(target, peaks, (method, least), (method, most))
     return claims
 
 
-def _asked_for(study: Study[Point]) -> list[str]:
-    """Return the methods that were to be run."""
-    return list(dict.fromkeys(point.method for point in (*study.summaries, *study.failures)))
-
-
-def _numbers(target: str, study: Study[Point], size: Size, setting: Setting) -> list[Claim]:
+def _numbers(target: str, peaks: Peaks, size: Size) -> list[Claim]:
     """Return the claims about numbers under a setting."""
-    metric = metric_of(setting)
+    study = peaks.study
     claims = []
     for method, scenario, value, half_width in published_rows(target):
         where = f"at {words_of(target, scenario)}"
         text = f"{method} {where} has a peak of {value:g} ‰"
-        point = Point(setting=setting, method=method, scenario=scenario)
+        point = peaks.point(method, scenario)
         if point in study.summaries and not size.is_small:
             note = "read off the plot, ± 15 %" if half_width is None else f"± {half_width:g}"
-            peak = study.spread(point, metric, scale=PER_MILLE)
+            peak = study.spread(point, peaks.metric, scale=PER_MILLE)
             claims.append(
                 judge_number(
                     text,
@@ -122,7 +142,7 @@ def _numbers(target: str, study: Study[Point], size: Size, setting: Setting) -> 
                     note=note,
                 )
             )
-        elif method in _asked_for(study):
+        elif method in peaks.methods:
             reason = "the small version cannot tell" if size.is_small else "it was not run"
             note = _why(point, study) if point in study.failures else reason
             claims.append(Claim(claim=text, published=value, rule=Rule.NUMBER, note=note))
@@ -131,14 +151,14 @@ def _numbers(target: str, study: Study[Point], size: Size, setting: Setting) -> 
 
 def _order(
     target: str,
-    study: Study[Point],
-    setting: Setting,
+    peaks: Peaks,
     lower: tuple[str, Scenario],
     higher: tuple[str, Scenario],
 ) -> list[Claim]:
     """Return the claim that one point has a lower peak, when both were to be run."""
-    pair = [Point(setting=setting, method=m, scenario=s) for m, s in (lower, higher)]
-    how = "sound release, best γ" if setting is Setting.BEST else "published setting"
+    study = peaks.study
+    pair = [peaks.point(*one) for one in (lower, higher)]
+    how = "sound release, best γ" if peaks.setting is Setting.BEST else "published setting"
     if lower[0] == higher[0]:
         epsilons = f"ε = {lower[1].epsilon:g} than at {higher[1].epsilon:g}"
         text = f"{lower[0]} has a lower peak at {epsilons} ({how})"
@@ -155,7 +175,7 @@ def _order(
     if missing:
         note = "; ".join(_why(point, study) for point in missing)
         return [Claim(claim=text, published=published, rule=Rule.ORDER, note=note)]
-    difference = study.difference(pair[0], pair[1], metric_of(setting), scale=PER_MILLE)
+    difference = study.difference(pair[0], pair[1], peaks.metric, scale=PER_MILLE)
     note = "difference of the means over common seeds, ‰"
     return [judge_order(text, difference.mean, difference.interval, published=published, note=note)]
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from dnatrace.errors import InputError
 
-BASE, ADHERENCE, TESTS, AREAS = "base", "adherence", "tests", "areas"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
@@ -49,17 +47,16 @@ class Place:
         name: short.
         question: in words.
         options: the first is our reading.
-        seen_in: on which rows of the table it is screened: base, adherence, tests or all; "areas"
-            when it changes the areas under the curve alone, which need a dataset.
-        methods: on whose numbers it is screened: `dpfn-s`, whose program is published, unless the
+        methods: on whose numbers it is tried: `dpfn-s`, whose program is published, unless the
             place is about the network.
+        of_areas: whether it changes the areas under the curve alone, which need datasets.
     """
 
     name: str
     question: str
     options: tuple[Option, ...]
-    seen_in: str = BASE
     methods: tuple[str, ...] = ("dpfn-s",)
+    of_areas: bool = False
 
     def option(self, name: str) -> Option:
         """Return an option by name."""
@@ -74,7 +71,6 @@ PLACES = (
     Place(
         name="isolation",
         question="How long, and from whom, do people with a positive test isolate?",
-        seen_in=TESTS,
         options=(
             Option(name="text", evidence='paper: "for ten days, and no contacts occur"'),
             Option(
@@ -88,7 +84,6 @@ PLACES = (
     Place(
         name="score",
         question="Which belief ranks people?",
-        seen_in=TESTS,
         options=(
             Option(name="I", evidence="paper, general update rule: F(D) = b(z_T = I)"),
             Option(
@@ -102,7 +97,6 @@ PLACES = (
     Place(
         name="calibration",
         question="How does noise follow from ε and δ?",
-        seen_in=TESTS,
         options=(
             Option(name="exact", evidence="paper, Algorithm 1: Balle and Wang, Algorithm 1"),
             Option(
@@ -233,7 +227,6 @@ PLACES = (
     Place(
         name="adherence",
         question="Who does not follow the protocol?",
-        seen_in=ADHERENCE,
         options=(
             Option(name="person", evidence='paper: "up to 50 % of the agents don\'t follow"'),
             Option(
@@ -247,7 +240,6 @@ PLACES = (
     Place(
         name="rates",
         question="Which of the two rates is which?",
-        seen_in=TESTS,
         options=(
             Option(
                 name="as written",
@@ -269,7 +261,6 @@ PLACES = (
     Place(
         name="peak",
         question="Which peak?",
-        seen_in="all",
         methods=("dpfn-s", "dna"),
         options=(
             Option(
@@ -290,9 +281,24 @@ PLACES = (
         ),
     ),
     Place(
+        name="training",
+        question="Whose scores choose the tests of the runs that the network is trained on?",
+        of_areas=True,
+        options=(
+            Option(
+                name="dpfn-s", evidence='paper: "users get tested according to the estimated" score'
+            ),
+            Option(
+                name="fn", evidence="dna util_dataset.py:19, 69: what is recorded is that of FN"
+            ),
+            Option(name="random", evidence='paper: tests "can be assigned randomly"'),
+            Option(name="none", evidence="none; then nobody is tested"),
+        ),
+    ),
+    Place(
         name="areas",
         question="Over whom are the areas under the curve taken?",
-        seen_in=AREAS,
+        of_areas=True,
         options=(
             Option(
                 name="everybody",

@@ -1,7 +1,7 @@
 """A reading of the paper: one option for every place where it leaves room."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,11 @@ class Reading:
 
     def at(self, place: str, option: str) -> "Reading":
         """Return the reading with another option at one place."""
-        return Reading(chosen=dict(self.chosen) | {place: option})
+        return self.with_changes([(place, option)])
+
+    def with_changes(self, changes: Iterable[tuple[str, str]]) -> "Reading":
+        """Return the reading with other options at some places."""
+        return Reading(chosen=dict(self.chosen) | dict(changes))
 
     @property
     def metric(self) -> str:
@@ -64,6 +68,22 @@ class Reading:
         ours = Reading().chosen
         return {place: option for place, option in self.chosen.items() if ours[place] != option}
 
+    def cost(self, method: str, *, epsilon: float = 1.0) -> float:
+        """Return the ε that a release truly costs where one is stated, own tests aside.
+
+        What its noise gives by the exact calibration; a share of the noise counts for `dna` alone.
+        """
+        share, target = self._noise(method, epsilon)
+        return epsilon_of_mu(target.mu / share, target.delta)
+
+    def _noise(self, method: str, epsilon: float) -> tuple[float, Target]:
+        """Return which share of the stated noise a method has, and what that is made for."""
+        options = self.options()
+        share = math.prod(o.noise_share for o in options) if method == "dna" else 1.0
+        named = [o.overrides.get("privacy.calibration", Calibration.EXACT) for o in options]
+        calibration = next((c for c in named if c != Calibration.EXACT), Calibration.EXACT)
+        return share, Target(epsilon=epsilon, calibration=Calibration(calibration))
+
     def configuration(self, method: str, scenario: "Scenario", size: "Size") -> RunConfig:
         """Return the run of a published number under this reading; its seed is replaced later."""
         options = self.options()
@@ -74,10 +94,8 @@ class Reading:
         overrides |= _rates(scenario, {o.swaps for o in options} - {""})
         for option in options:
             overrides |= dict(option.overrides) | dict(option.only.get(method, {}))
-        share = math.prod(option.noise_share for option in options)
-        if method == "dna" and share != 1.0:
-            calibration = overrides.get("privacy.calibration", Calibration.EXACT)
-            target = Target(epsilon=scenario.epsilon, calibration=Calibration(calibration))
+        share, target = self._noise(method, scenario.epsilon)
+        if share != 1.0:
             overrides["epsilon"] = _epsilon_of(share / target.mu, target)
         known = METHODS[method].names_in_files()
         return load_config(

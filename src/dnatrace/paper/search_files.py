@@ -1,4 +1,4 @@
-"""What `dnatrace reproduce readings` writes: trials, the reading, both columns of verdicts."""
+"""What `dnatrace reproduce readings` finds and writes: trials, the reading, both columns."""
 
 import math
 from collections.abc import Sequence
@@ -6,26 +6,38 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from dnatrace.paper.areas import AreaTrial, area_trials
+from dnatrace.paper.areas import AreaTrial, area_trials, with_areas
+from dnatrace.paper.both_readings import Final, compare
 from dnatrace.paper.claims import words_of
 from dnatrace.paper.files import verdict_files
-from dnatrace.paper.places import AREAS, PLACES
-from dnatrace.paper.search import (
-    SCREENING_SEEDS,
-    Final,
-    Number,
-    Score,
-    Search,
-    Trial,
-    compare,
-    search,
-)
-from dnatrace.paper.setting import Size, with_fresh_seeds
+from dnatrace.paper.places import PLACES
+from dnatrace.paper.reading import Reading
+from dnatrace.paper.scores import Number, Score, published_numbers
+from dnatrace.paper.search import SCREENING_SEEDS, Search, Trial, search
+from dnatrace.paper.setting import Scenario, Setting, Size, with_fresh_seeds
 from dnatrace.paper.verdicts import Claim
+from dnatrace.simulators import openabm
 from dnatrace.sweeps.results import as_csv, as_json, as_text, markdown_table, origin, page_head
 from dnatrace.sweeps.sweep import Where
 
 STEM = "readings-search"
+WORDS = {Setting.PUBLISHED: "our reading", Setting.READING: "the best reading"}
+CITY, THEIRS = "city", "openabm"  # the simulator of the authors: OpenABM-Covid19
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What came out on one simulator.
+
+    Attributes:
+        simulator: its name.
+        search: what was tried.
+        final: two readings on fresh seeds; None when it was not asked for.
+    """
+
+    simulator: str
+    search: Search
+    final: Final | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,39 +45,66 @@ class Findings:
     """What the search for a reading gave.
 
     Attributes:
-        search: what was tried.
-        final: two readings on fresh seeds; None when it was not asked for.
+        worlds: the city, and the authors' simulator where it is installed.
         areas: under the curve, by dataset; empty without datasets.
         notes: what a reader must know.
     """
 
-    search: Search
-    final: Final | None
+    worlds: tuple[World, ...]
     areas: tuple[AreaTrial, ...]
     notes: tuple[str, ...]
 
     @property
+    def reading(self) -> Reading:
+        """The outcome: that of the city, with what the areas say about theirs."""
+        return with_areas(self.worlds[0].search.reading, self.areas)
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """Why something is missing, one line each."""
-        tried = [f"FAILED: {t.place}, {t.option}: {t.error}" for t in self.search.trials if t.error]
-        return (*tried, *(f"FAILED: {e}" for e in (self.final.failures if self.final else ())))
+        tried = [
+            f"FAILED: {t.place}, {t.option}, {world.simulator}: {t.error}"
+            for world in self.worlds
+            for t in world.search.trials
+            if t.error
+        ]
+        return (
+            *tried,
+            *(line for world in self.worlds if world.final for line in world.final.failures),
+        )
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Claims about the numbers of the table, on fresh seeds; none without them."""
-        return self.final.claims if self.final else ()
+        """Claims about peaks, on fresh seeds; none without them."""
+        return tuple(
+            claim if world.simulator == CITY else _elsewhere(claim, world.simulator)
+            for world in self.worlds
+            if world.final
+            for claim in world.final.claims
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values: the best reading, trials, verdicts, areas."""
         return {
-            "best_reading": self.search.reading.differences(),
-            "trials": trial_rows(self.search),
-            "score": self.final
-            and {"ours": _plain(self.final.ours), "best": _plain(self.final.best)},
+            "best_reading": self.reading.differences(),
+            "cost_of_a_release_at_epsilon_1": _costs(self.reading),
+            "trials": trial_rows(self.worlds),
+            "score": {
+                world.simulator: {
+                    "ours": _plain(world.final.ours),
+                    "best": _plain(world.final.best),
+                }
+                for world in self.worlds
+                if world.final
+            },
             "claims": [claim.as_json() for claim in self.claims],
             "areas": [trial.as_json() for trial in self.areas],
             "notes": list(self.notes),
         }
+
+
+def _elsewhere(claim: Claim, simulator: str) -> Claim:
+    return replace(claim, claim=f"{claim.claim} [{simulator}]")
 
 
 def find(
@@ -73,56 +112,68 @@ def find(
     *,
     store: Path,
     fresh: bool = False,
+    most: int | None = None,
     data: Path | None = None,
     **where: Unpack[Where],
 ) -> Findings:
     """Search on the screening seeds, judge on fresh ones, and compare areas on datasets.
 
+    All of it on the city and, where it is installed, on the authors' simulator as well.
+
     Args:
         size: how much to run; its own seeds are used for neither.
         fresh: whether to judge the outcome and our reading on fresh seeds.
+        most: how many of those; all when None.
         store: of the runs; those it has are not done again.
         data: a dataset or a directory of some, for the areas under the curve.
         where: the runs are done, as for `sweep`.
     """
     few = SCREENING_SEEDS[:2] if size.is_small else SCREENING_SEEDS
     areas = tuple(area_trials(data)) if data is not None else ()
-    screening, others = replace(size, seeds=few), with_fresh_seeds(size)
-    found = search(screening, store=store, **where)
+    screening, others = replace(size, seeds=few), with_fresh_seeds(size, most=most)
     notes = [f"Search: {screening.describe()}"]
-    final = None
     if fresh:
-        final = compare(found.reading, others, store=store, **where)
-        notes.append(f"Verdicts: {others.describe()}")
-    return Findings(search=found, final=final, areas=areas, notes=tuple(notes))
+        notes.append(f"Verdicts on the table, both readings: {others.describe()}")
+    names = [CITY, *([THEIRS] if openabm.is_installed() else [])]
+    notes += [] if THEIRS in names else ["OpenABM-Covid19 is not installed: the city alone."]
+    worlds = []
+    for name in names:
+        found = search(_on(name, screening), store=store, **where)
+        final = compare(found.reading, _on(name, others), store=store, **where) if fresh else None
+        worlds.append(World(simulator=name, search=found, final=final))
+    return Findings(worlds=tuple(worlds), areas=areas, notes=tuple(notes))
+
+
+def _on(simulator: str, size: Size) -> Size:
+    """Return as much on a simulator; nothing is said about the one that is the default."""
+    named = {} if simulator == CITY else {"simulator": simulator}
+    return replace(size, overrides=dict(size.overrides) | named)
 
 
 def findings_files(found: Findings, command: str) -> dict[str, bytes]:
     """Return rows as CSV, everything as JSON, and a page of Markdown, by name."""
     title = "Which reading gives the paper's numbers"
-    page = [
-        *page_head(title, command, found.notes),
-        *_score_lines(found),
-        *_trial_table(found.search),
-        *_area_table(found.areas),
-        *_place_table(),
-    ]
+    page = [*page_head(title, command, found.notes), *_score_lines(found)]
+    for world in found.worlds:
+        page += _trial_table(world)
+    page += [*_area_table(found.areas), *_place_table()]
     verdicts = {}
-    if found.final:
+    if found.claims:
         named = f"{title}: fresh seeds"
         verdicts = verdict_files(f"{STEM}-verdicts", found.claims, found.notes, command, named)
     return {
-        f"{STEM}.csv": as_csv(trial_rows(found.search)),
+        f"{STEM}.csv": as_csv(trial_rows(found.worlds)),
         f"{STEM}.json": as_json({"command": command, "provenance": origin()} | found.as_json()),
         f"{STEM}.md": as_text(page),
         **verdicts,
     }
 
 
-def trial_rows(search: Search) -> list[dict[str, Any]]:
+def trial_rows(worlds: Sequence[World]) -> list[dict[str, Any]]:
     """Return one row per trial."""
     return [
         {
+            "simulator": world.simulator,
             "place": trial.place,
             "option": trial.option,
             "chosen": trial.chosen,
@@ -130,7 +181,8 @@ def trial_rows(search: Search) -> list[dict[str, Any]]:
             "means": "; ".join(_mean(number, *found) for number, found in trial.means.items()),
             "error": trial.error,
         }
-        for trial in search.trials
+        for world in worlds
+        for trial in world.search.trials
     ]
 
 
@@ -148,38 +200,84 @@ def _plain(score: Score) -> dict[str, Any]:
 
 def _mean(number: Number, mean: float, half_width: float) -> str:
     method, scenario = number
+    target = published_numbers()[number].target
     interval = "" if math.isnan(half_width) else f" ± {half_width:.1f}"
-    return f"{method} at {words_of('table', scenario)}: {mean:.1f}{interval}"
+    return f"{method} at {words_of(target, scenario)}: {mean:.1f}{interval}"
+
+
+def _costs(reading: Reading) -> dict[str, float]:
+    """Return the true cost of a release at ε = 1 by method, own tests aside."""
+    return {method: reading.cost(method) for method in ("dpfn-s", "dna")}
 
 
 def _score_lines(found: Findings) -> list[str]:
-    differences = found.search.reading.differences()
+    differences = found.reading.differences()
     best = ", ".join(f"{place}: {option}" for place, option in differences.items())
     lines = [f"Best reading: {best or 'ours'}; elsewhere ours.", ""]
-    if found.final is None:
-        return lines
-    seeds = len(found.final.seeds)
-    for name, score in (("Our reading", found.final.ours), ("Best reading", found.final.best)):
-        plain = _plain(score)
-        lines.append(
-            f"- {name}, {seeds} fresh seeds: {score.hits} of {score.numbers} numbers, rank "
-            f"correlation {plain['rank_correlation']}, mean |log ratio| {plain['distance']}."
-        )
+    costs = ", ".join(f"`{m}` ε = {cost:.2f}" for m, cost in _costs(found.reading).items())
+    lines += [f"- What a release that states ε = 1 costs then, own tests aside: {costs}."]
+    for world in found.worlds:
+        if world.final is None:
+            continue
+        seeds = f"{world.simulator}, fresh seeds"
+        for name, score in (("Our reading", world.final.ours), ("Best reading", world.final.best)):
+            plain = _plain(score)
+            lines.append(
+                f"- {name}, {seeds}: {score.hits} of {score.numbers} peaks, rank correlation "
+                f"{plain['rank_correlation']}, distance {plain['distance']}."
+            )
     return [*lines, ""]
 
 
-def _trial_table(search: Search) -> list[str]:
-    heads = ["place", "option", "numbers met", "rank correlation", "mean |log ratio|", "peaks, ‰"]
-    rows = []
-    for row in trial_rows(search):
-        name = f"**{row['option']}**" if row["chosen"] else row["option"]
-        rank = "" if row["rank_correlation"] is None else f"{row['rank_correlation']:.2f}"
-        distance = "" if row["distance"] is None else f"{row['distance']:.2f}"
-        met = f"{row['hits']} of {row['numbers']}"
-        rows.append([row["place"], name, met, rank, distance, row["means"] or row["error"]])
-    seeds = f"{len(search.seeds)} seeds from {search.seeds[0]}"
-    told = f"Place by place on {seeds}, everything else as chosen so far; the choice in bold."
-    return [told, "", *markdown_table(heads, rows), ""]
+def _trial_table(world: World) -> list[str]:
+    """Return the trials on a simulator: peaks in a column per number, published ones first."""
+    seeds = world.search.seeds
+    parts = [
+        f"On the simulator `{world.simulator}`, {len(seeds)} seeds from {seeds[0]}, everything "
+        "else as chosen so far; the choice in bold. Peaks in ‰ ± half of the 90 % interval; "
+        "distance: mean of |log(ours / published)|."
+    ]
+    for methods in dict.fromkeys(trial.methods for trial in world.search.trials):
+        trials = [trial for trial in world.search.trials if trial.methods == methods]
+        numbers = list(dict.fromkeys(number for trial in trials for number in trial.means))
+        parts += ["", *_trials_of(trials, numbers)]
+    return [*parts, ""]
+
+
+def _trials_of(trials: Sequence[Trial], numbers: Sequence[Number]) -> list[str]:
+    published = published_numbers()
+    heads = ["place", "option", "met", "rank correlation", "distance"]
+    heads += [f"{method}, {_short(scenario)}" for method, scenario in numbers]
+    rows = [["published", "", "", "", "", *(f"{published[n].value:g}" for n in numbers)]]
+    for trial in trials:
+        plain = _plain(trial.score)
+        rank, distance = (
+            "" if plain[name] is None else f"{plain[name]:.2f}"
+            for name in ("rank_correlation", "distance")
+        )
+        name = f"**{trial.option}**" if trial.chosen else trial.option
+        cells = [_cell(trial.means.get(number)) for number in numbers]
+        met = trial.error or f"{trial.score.hits} of {trial.score.numbers}"
+        rows.append([trial.place, name, met, rank, distance, *cells])
+    return markdown_table(heads, rows)
+
+
+def _cell(found: tuple[float, float] | None) -> str:
+    if found is None:
+        return ""
+    return f"{found[0]:.1f}" + ("" if math.isnan(found[1]) else f" ± {found[1]:.1f}")
+
+
+def _short(s: Scenario) -> str:
+    """Return what differs from the usual scenario, for the head of a column."""
+    usual = Scenario()
+    if s.epsilon != usual.epsilon:
+        return f"ε = {s.epsilon:g}"
+    if s.adherence != usual.adherence:
+        return f"adherence {100 * s.adherence:g} %"
+    if s.false_positive_rate != usual.false_positive_rate:
+        return f"errors {100 * s.false_positive_rate:g} / {100 * s.false_negative_rate:g} %"
+    return "first row"
 
 
 def _area_table(areas: Sequence[AreaTrial]) -> list[str]:
@@ -200,7 +298,7 @@ def _place_table() -> list[str]:
         for place in PLACES
         for option in place.options
     ]
-    told = f"Every place, its options (ours first) and what speaks for them; `{AREAS}` needs data."
+    told = "Every place, its options (ours first) and what speaks for them:"
     return [told, "", *markdown_table(["place", "option", "evidence"], rows)]
 
 
@@ -211,6 +309,7 @@ def trial_lines(trials: Sequence[Trial]) -> list[dict[str, str]]:
             "place": trial.place,
             "option": trial.option + (" *" if trial.chosen else ""),
             "met": f"{trial.score.hits} of {trial.score.numbers}",
+            "rank": f"{trial.score.rank_correlation:.2f}",
             "distance": f"{trial.score.distance:.2f}",
             "peaks": " ".join(f"{mean:.1f}" for mean, _ in trial.means.values()),
         }

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from dnatrace import reference_data
+from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.networks.architecture import Kind, Variant
 from dnatrace.networks.runtime import load_model, model_names
@@ -94,10 +95,23 @@ QUICK = Size(
 )
 
 
-def with_fresh_seeds(size: Size) -> Size:
+def with_fresh_seeds(size: Size, *, most: int | None = None) -> Size:
     """Return as much on seeds that are not the paper's: twenty, or as many as a small size has."""
     n = len(size.seeds) if size.is_small else len(FRESH_SEEDS)
-    return replace(size, seeds=FRESH_SEEDS[:n])
+    return with_fewer_seeds(replace(size, seeds=FRESH_SEEDS[:n]), most)
+
+
+def with_fewer_seeds(size: Size, most: int | None) -> Size:
+    """Return as much on the first of its seeds; None takes all.
+
+    Raises:
+        InputError: one seed has no interval, and there are not more than there are.
+    """
+    if most is None:
+        return size
+    if not 2 <= most <= len(size.seeds):
+        raise InputError(f"seeds must be from 2 to {len(size.seeds)}, not {most}")
+    return replace(size, seeds=size.seeds[:most])
 
 
 def methods_of(target: str, only: str | None) -> tuple[list[str], list[str]]:
