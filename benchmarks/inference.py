@@ -4,12 +4,15 @@
 for caches; 8 % of the people tested per day. Every size runs in a process of its own. The baseline
 is the enumeration of monotone sequences in tests/reference.py, which is what the published codes
 compute.
-Before that, closed loops of the methods without privacy: `fn`, `one-round`, `bp`.
+Before that, closed loops of the methods without privacy, beside `fn` in the same process: `fn` as
+in the paper, `one-round`, `bp`. Processor time hardly depends on what else runs on the machine.
+`--linear` measures the processor time of `bp` per contact against the number of people, alone.
 """
 
 import argparse
 import json
 import math
+import time
 from typing import Any
 
 import numba
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import in_own_process, peak_gigabytes, print_table, seconds
 from dnatrace import ContactWindow, DayContacts, SeirParameters, TestErrors, TestLog
 from dnatrace.inference.factorised_neighbours import infer_window
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs.config import load_config
 from dnatrace.runs.run import run
 from tests import reference
 
@@ -29,6 +32,9 @@ CONTACTS_PER_PERSON_DAY = (
 TESTED_PER_DAY = 0.08
 ROUNDS = 5
 LOOP_DAYS = 100
+LINEAR_PEOPLE, LINEAR_DAYS = (2_000, 10_000, 30_000), 24
+INFECTED_AT_FIRST = 0.005  # share, in cities of different size
+PAPER = {"method": "fn", "method.own_rounds": ROUNDS, "method.susceptibility_by_age": [1.0] * 9}
 PARAMETERS, TEST_ERRORS = SeirParameters(), TestErrors()
 MOST_PEOPLE_FROM_ROWS = 100_000  # beyond, rows of three 64-bit numbers would be most of the memory
 
@@ -95,20 +101,54 @@ def measure(n_people: int, n_days: int) -> dict[str, float | None]:
     return row
 
 
+def loop_seconds(
+    n_people: int, settings: dict[str, Any], n_days: int = LOOP_DAYS
+) -> tuple[float, float, float]:
+    """Return wall and processor seconds of a closed loop, and the contacts of its days."""
+    start = time.process_time()
+    done = run(load_config(overrides={"people": n_people, "days": n_days} | settings))
+    spent = time.process_time() - start
+    return done.seconds["total"], spent, sum(done.daily["contacts"].to_pylist())
+
+
 def measure_loop(n_people: int, method: str) -> dict[str, Any]:
-    """Time a closed loop of 100 days with 4 % tests on two threads, after one run to compile."""
+    """Time a closed loop of 100 days with 4 % tests on two threads, after short ones to compile."""
     numba.set_num_threads(min(2, numba.get_num_threads()))
-    run(RunConfig(people=500, days=16, method=method))
-    tests = {"capacity": 0.04}
-    done = run(RunConfig(people=n_people, days=LOOP_DAYS, method=method, tests=tests))
-    spent = done.seconds
+    few = {"tests.capacity": 0.04}
+    fn, asked = few | PAPER, few | (PAPER if method == "fn" else {"method": method})
+    for settings in (fn, asked):
+        run(load_config(overrides={"people": 500, "days": 16} | settings))
+    _, fn_processor, _ = loop_seconds(n_people, fn)
+    wall, processor, contacts = loop_seconds(n_people, asked)
     return {
         "people": n_people,
         "method": method,
-        "total_s": spent["total"],
-        "inference_s": spent["infer"] + spent["release"],
+        "wall_s": wall,
+        "processor_s": processor,
+        "times_fn": processor / fn_processor,
+        "processor_us_per_contact": 1e6 * processor / contacts,
         "peak_gb": peak_gigabytes(),
     }
+
+
+def linear(sizes: tuple[int, ...] = LINEAR_PEOPLE) -> list[dict[str, float]]:
+    """Time short loops of `bp` on one thread, less those of the oracle, per contact of the days."""
+    numba.set_num_threads(1)
+    rows = []
+    for n_people in (500, *sizes):  # the first to compile
+        few = {"tests.capacity": 0.04, "initially_infected": int(INFECTED_AT_FIRST * n_people)}
+        _, without, contacts = loop_seconds(n_people, few | {"method": "oracle"}, LINEAR_DAYS)
+        _, spent, _ = loop_seconds(n_people, few | {"method": "bp"}, LINEAR_DAYS)
+        own = spent - without
+        rows.append(
+            {
+                "people": n_people,
+                "contacts": contacts,
+                "bp_processor_s": own,
+                "processor_us_per_contact": 1e6 * own / contacts,
+            }
+        )
+    return rows[1:]
 
 
 def loops(most_people: int) -> list[dict[str, Any]]:
@@ -137,7 +177,12 @@ def main() -> None:
     parser.add_argument("--one", nargs=2, type=int, metavar=("PEOPLE", "DAYS"))
     parser.add_argument("--loop", nargs=2, metavar=("PEOPLE", "METHOD"))
     parser.add_argument("--most-people", type=int, default=1_000_000)
+    parser.add_argument("--loops", action="store_true", help="closed loops alone")
+    parser.add_argument("--linear", action="store_true", help="bp by number of people alone")
     options = parser.parse_args()
+    if options.linear:
+        print_table(f"bp, {LINEAR_DAYS} days, 1 thread", linear())
+        return
     if options.loop:
         print(json.dumps(measure_loop(int(options.loop[0]), options.loop[1])))
         return
@@ -145,6 +190,8 @@ def main() -> None:
         print(json.dumps(measure(*options.one)))
         return
     print_table("closed loop, 100 days, 2 threads", loops(options.most_people))
+    if options.loops:
+        return
     sizes = [n for n in (10_000, 100_000, 1_000_000) if n <= options.most_people]
     results = [in_own_process("benchmarks.inference", "--one", n, 14) for n in sizes]
     for r in results:

@@ -1,12 +1,15 @@
 """What privacy costs: `python -m benchmarks.release`.
 
 Milliseconds to release the scores of 10,000 people on a full window of 14 days, by method and
-release, beside the inference that comes before it (the baseline of the ratios); and microseconds
-per draw of the secure back end. State of earlier days (frozen values, spent budgets) is carried
-along.
+release, beside the inference that comes before it (the baseline of the ratios); milliseconds to
+count distinct people met, by the share of people who alarm, beside adding up contacts as `tally`
+does; and microseconds per draw of the secure back end. State of earlier days (frozen values, spent
+budgets) is carried along.
 """
 
 import argparse
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numba
@@ -15,12 +18,18 @@ import numpy as np
 from benchmarks.inference import PARAMETERS, ROUNDS, TEST_ERRORS, pushed_window, tested_log
 from benchmarks.measure import print_table, seconds
 from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.inference.heads import Closeness, head_counts
 from dnatrace.methods.base import PublicFacts, SecretFacts, Setup
 from dnatrace.methods.catalogue import METHODS
+from dnatrace.methods.tally import tallies
+from dnatrace.networks.decoder import Alarm
 from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import FastNoise, SecureNoise
 
 SECURE_DRAWS = 2_000
+ALARM, CLOSENESS = Alarm(low=0.3, high=0.9), Closeness(bounds=(0.0, 2.0, 6.0))
+# Those found positive in 14 days alarm: below 1 % of people while an epidemic is contained.
+SHARES_ALARMING = (0.002, 0.02, 0.1, 0.3, 1.0)
 
 
 Facts = tuple[PublicFacts, SecretFacts]
@@ -32,7 +41,9 @@ def facts_of(n_people: int) -> Facts:
     exposures = fn.message_rounds(window, log.outcomes, rounds=ROUNDS, **model)
     messages = fn.infected(exposures, log.outcomes, **model)
     public = PublicFacts(day=13, first_day=0, counts=window.counts, outcomes=log.outcomes, **model)
-    return public, SecretFacts(window=window, exposures=exposures, messages=messages)
+    return public, SecretFacts(
+        window=window, exposures=exposures, messages=messages, own_tests=True
+    )
 
 
 def release_seconds(name: str, release: str | None, facts: Facts) -> float:
@@ -40,6 +51,22 @@ def release_seconds(name: str, release: str | None, facts: Facts) -> float:
     method = settings.build(Setup(target=Target(epsilon=1.0), noise=FastNoise(seed=1)))
     _, state = method.release(*facts, method.start(facts[0].n_people))
     return seconds(lambda: method.release(*facts, state), repeats=15)
+
+
+def head_count_rows(facts: Facts) -> list[dict[str, Any]]:
+    """Time one day of head counts, with the sort of the new day's contacts by sender."""
+    window, newest = facts[1].window, facts[1].window[-1]
+    n_people, rng = window.n_people, np.random.default_rng(2)
+    messages = rng.random((14, n_people)).astype(np.float32)
+    tally = seconds(lambda: tallies(window, messages, ALARM), repeats=15)
+    turn = seconds(lambda: replace(newest).by_sender(), repeats=15)
+    rows: list[dict[str, Any]] = [{"statistic": "tally", "ms": 1e3 * tally, "over_tally": 1.0}]
+    for share in SHARES_ALARMING:
+        alarms = np.where(rng.random(n_people) < share, ALARM(messages), 0.0)
+        time = turn + seconds(partial(head_counts, window, alarms, CLOSENESS), repeats=15)
+        name = f"head counts, {100 * share:g} % alarm"
+        rows.append({"statistic": name, "ms": 1e3 * time, "over_tally": time / tally})
+    return rows
 
 
 def secure_microseconds() -> float:
@@ -76,12 +103,14 @@ def main() -> None:
         "dpfn-s",
         "dna",
         "tally",
+        "headcount",
     ):
         for release in METHODS[name].releases() or (None,):
             time = release_seconds(name, release, facts)
             label = f"{name} {release or ''}".strip()
             rows.append({"method": label, "ms": 1e3 * time, "over_inference": time / baseline})
     print_table(f"one release to {options.people:,} people, 2 threads", rows)
+    print_table("the statistic alone: distinct people against contacts", head_count_rows(facts))
     print(f"\nsecure back end: {secure_microseconds():.0f} µs per draw")
 
 

@@ -40,13 +40,24 @@ def head_counts(window, alarms, closeness, person):
     return counts
 
 
+def evidence(number, noise):
+    """Bayes' rule, one number: how likely there is one head more, from none on."""
+
+    def heads(seen):
+        variance = noise**2 + 0.02
+        odds = [(0.02 / k) * math.exp(min((seen - k + 0.5) / variance, 700)) for k in (1, 2, 3)]
+        return sum(o / (1.0 + o) for o in odds)
+
+    return math.log((1.0 + 30.0 * heads(number)) / (1.0 + 30.0 * heads(0.0)))
+
+
 def score(decoder, numbers, noise, inputs, person):
     """Input by input, layer by layer, for one person; the newest release first."""
     channels = len(decoder.heads.bounds)
     known = 14 * channels
     x = [0.0] * (known + 14 + 14 + 1 + 9 + 3)
     for i, noisy in enumerate(numbers[:, person]):
-        x[i] = noisy / (noise**2 + 1.0)
+        x[i] = evidence(noisy, noise)
     for age, outcome in enumerate(inputs.outcomes[::-1, person]):
         if outcome >= 0:
             x[known + 14 * outcome + age] = 1.0

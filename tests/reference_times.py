@@ -69,8 +69,8 @@ def posterior_of_days(contacts, outcomes, course, test_errors, groups, p0_first)
     return result / result.sum(axis=1, keepdims=True)
 
 
-def heard_once(contacts, outcomes, course, test_errors, groups, p0_first):
-    """P(infected on the day before, on day 0, …, never) of own-test messages heard once."""
+def heard(contacts, outcomes, course, test_errors, groups, p0_first, exchanges):
+    """P(infected on the day before, on day 0, …, never): own tests first, then marginals."""
     n_days, n_people = outcomes.shape
     days = [-1, *range(n_days), None]
     found = course.still_found(n_days + 1)
@@ -86,12 +86,25 @@ def heard_once(contacts, outcomes, course, test_errors, groups, p0_first):
         weights = np.array(weights) * own
         return weights / weights.sum()
 
-    alone = [weighed(i, np.ones(n_days)) for i in range(n_people)]
-    hazards = np.zeros((n_people, n_days))
-    for sender, receiver, day in contacts:
-        for place, infected_on in enumerate(days[:-1]):
-            age = day - infected_on
-            if 0 < age < course.infectiousness.size:
-                factor = course.susceptibility[groups[receiver]]
-                hazards[receiver, day] += alone[sender][place] * course.infectiousness[age] * factor
-    return np.array([weighed(i, np.exp(-hazards[i])) for i in range(n_people)])
+    said = [weighed(i, np.ones(n_days)) for i in range(n_people)]
+    for _ in range(exchanges):
+        hazards = np.zeros((n_people, n_days))
+        for sender, receiver, day in contacts:
+            for place, infected_on in enumerate(days[:-1]):
+                age = day - infected_on
+                if 0 < age < course.infectiousness.size:
+                    hazard = course.infectiousness[age] * course.susceptibility[groups[receiver]]
+                    hazards[receiver, day] += said[sender][place] * hazard
+        said = [weighed(i, np.exp(-hazards[i])) for i in range(n_people)]
+    return np.array(said)
+
+
+def days_of_pairs(by_day, first):
+    """The days on which somebody heard somebody, by (receiver, sender), without those before."""
+    found = {}
+    for day, contacts in by_day.items():
+        for sender, receiver in contacts:
+            found.setdefault((receiver, sender), [])
+            found.setdefault((sender, receiver), [])
+            found[receiver, sender] += [day] if day >= first else []
+    return {pair: sorted(days) for pair, days in found.items() if days or found[pair[::-1]]}

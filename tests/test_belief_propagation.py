@@ -9,8 +9,8 @@ from dnatrace.inference import _pair_kernels
 from dnatrace.inference import infection_times as times
 from dnatrace.inference.belief_propagation import (
     BeliefPropagation,
-    conclude,
     model_of,
+    nothing_sent,
     propagate_window,
     silence,
 )
@@ -103,8 +103,8 @@ def test_what_is_told_alone_is_not_exact():
 
 
 @settings(max_examples=20, deadline=None)
-@given(trees(), st.sampled_from([0.3, 3.0]), st.sampled_from([1e-4, 0.05]))
-def test_one_round_is_what_is_heard_once(tree, transmission, p0):
+@given(trees(), st.sampled_from([0.3, 3.0]), st.sampled_from([1e-4, 0.05]), st.integers(1, 3))
+def test_what_is_heard_in_exchanges(tree, transmission, p0, exchanges):
     contacts, outcomes, groups = tree
     errors = TestErrors(false_positive_rate=0.02, false_negative_rate=0.1)
     n_days, n_people = outcomes.shape
@@ -112,9 +112,14 @@ def test_one_round_is_what_is_heard_once(tree, transmission, p0):
     window = ContactWindow.from_rows(rows, n_people=n_people, n_days=n_days)
     parameters = course(transmission, p0)
     found = times.one_round_window(
-        window, outcomes, parameters=parameters, test_errors=errors, age_groups=groups
+        window,
+        outcomes,
+        parameters=parameters,
+        test_errors=errors,
+        age_groups=groups,
+        exchanges=exchanges,
     )
-    slow = reference_times.heard_once(contacts, outcomes, parameters, errors, groups, p0)
+    slow = reference_times.heard(contacts, outcomes, parameters, errors, groups, p0, exchanges)
     np.testing.assert_allclose(found[:, OLD_DAYS - 1 : -1], slow, atol=1e-9)
 
 
@@ -151,12 +156,101 @@ def test_ann_ben_and_cem_of_the_documentation():
     untested = np.full((14, 3), -1, dtype=np.int8)
     model = model_of(read, None, prior, untested, first=0)
     engine = BeliefPropagation(parameters=spike, test_errors=TestErrors(), tolerance=0.0)
-    inbox = engine.settle(pairs, silence(pairs, 14), model, np.ones(3, dtype=np.bool_))
-    infected = 1.0 - conclude(pairs, inbox, model)[0][:, -2]
+    fresh, awake = np.ones(pairs.others.size, dtype=np.bool_), np.ones(3, dtype=np.bool_)
+    posterior, _ = engine.settle(pairs, fresh, silence(pairs, 14), model, awake)
+    infected = 1.0 - posterior[:, -2]
     np.testing.assert_allclose(infected, [0.1, 0.05, 0.025], atol=1e-6)
     # The same with marginals for messages, by hand: Ben's 5 % comes back to Ann.
     said_by_ben = 0.1 * 0.5
     assert 0.1 + 0.9 * said_by_ben * 0.5 == pytest.approx(0.1225)
+
+
+@st.composite
+def weeks(draw):
+    """Contacts (sender, receiver) of some days; the same twice, and heard by one alone, occur."""
+    n_people = draw(st.integers(2, 5))
+    people = st.integers(0, n_people - 1)
+    contacts = st.lists(st.tuples(people, people).filter(lambda c: c[0] != c[1]), max_size=8)
+    return n_people, draw(st.lists(contacts, min_size=1, max_size=8))
+
+
+def day_rows(contacts):
+    return np.array([(a, b, 0) for a, b in contacts], dtype=np.int64).reshape(-1, 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(weeks(), st.integers(1, 4))
+def test_pairs_are_those_of_the_window(week, n_days):
+    n_people, by_day = week
+    pairs = _pair_kernels.no_pairs(n_people)
+    for day, contacts in enumerate(by_day):
+        before, first = pairs, day - n_days + 1
+        rows = ContactWindow.from_rows(day_rows(contacts), n_people=n_people, n_days=1)[0]
+        pairs, origins = _pair_kernels.add_day(
+            pairs, rows.offsets, rows.senders, day=day, first=first
+        )
+        slow = reference_times.days_of_pairs(dict(enumerate(by_day[: day + 1])), first)
+        who = np.repeat(np.arange(n_people), np.diff(pairs.offsets))
+        keys = list(zip(who.tolist(), pairs.others.tolist(), strict=True))
+        assert keys == sorted(slow)
+        for e, key in enumerate(keys):
+            assert pairs.days[pairs.starts[e] : pairs.starts[e + 1]].tolist() == slow[key]
+            assert keys[pairs.reverse[e]] == key[::-1]
+            once = len(slow[key]) == 1 and slow[key] == slow[key[::-1]]
+            assert (pairs.slots[e] == _pair_kernels.NONE) == once
+            if origins[e] != _pair_kernels.NONE:
+                assert before.others[origins[e]] == key[1]
+        assert pairs.days.size == sum(map(len, slow.values()))  # memory is that of the window
+
+
+@settings(max_examples=15, deadline=None)
+@given(trees(), st.sampled_from([0.3, 3.0]))
+def test_yesterdays_messages_change_the_way_and_not_the_end(tree, transmission):
+    """On a tree the messages settle to the same, from silence or from those of yesterday."""
+    contacts, outcomes, groups = tree
+    n_days, n_people = outcomes.shape
+    found = {}
+    for warm in (False, True):
+        engine = BeliefPropagation(
+            parameters=course(transmission, 1e-3),
+            test_errors=TestErrors(false_positive_rate=0.02, false_negative_rate=0.1),
+            n_days=2,
+            rounds=12,
+            tolerance=0.0,
+            warm=warm,
+        )
+        state, window = nothing_sent(n_people, 2), ContactWindow(n_people=n_people, n_days=2)
+        for day in range(n_days):
+            today = day_rows([(a, b) for a, b, d in contacts if d == day])
+            window.push(ContactWindow.from_rows(today, n_people=n_people, n_days=1)[0])
+            known = outcomes[max(day - 1, 0) : day + 1]
+            posterior, state = engine.step(state, window, known, groups)
+        found[warm] = posterior
+    np.testing.assert_allclose(found[True], found[False], atol=1e-6)
+
+
+def test_a_cold_start_forgets_what_was_heard():
+    """From silence every day begins anew: what is heard at third hand needs as many rounds."""
+    chain = [(0, 1, 1), (1, 0, 1), (1, 2, 4), (2, 1, 4), (2, 3, 7), (3, 2, 7)]
+    rows = np.array(chain)
+    outcomes = np.full((14, 4), -1, dtype=np.int8)
+    outcomes[:3, 0] = 1
+
+    def heard(**settings):
+        engine = BeliefPropagation(
+            parameters=CourseParameters(transmission=30.0), test_errors=TestErrors(), **settings
+        )
+        state = nothing_sent(4, 14)
+        for n_days in range(1, 15):
+            met = rows[rows[:, 2] < n_days]
+            window = ContactWindow.from_rows(met, n_people=4, n_days=n_days)
+            posterior, state = engine.step(state, window, outcomes[:n_days], None)
+        return 1.0 - posterior[3, -2]
+
+    settled = heard(rounds=4, warm=False, tolerance=0.0)
+    assert heard(rounds=1, warm=True) == pytest.approx(settled, rel=1e-3)
+    assert heard(rounds=1, warm=False) < 0.1 * settled
+    assert settled > 0.05
 
 
 def test_nothing_is_impossible():

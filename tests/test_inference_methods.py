@@ -102,3 +102,6 @@ def test_infection_from_outside_is_learned_from_positivity():
     assert found_per_person_day(type(public)(**fill)) == pytest.approx(expected)
     learned = made("one-round", outside_share=0.5).settings.course(type(public)(**fill))
     assert learned.p0 == pytest.approx(0.5 * expected)
+    fn = made("fn", outside_share=0.5)
+    assert fn._parameters(type(public)(**fill)).p0 == pytest.approx(0.5 * expected)
+    assert made("fn", own_p0=0.2)._parameters(public).p0 == 0.2

@@ -1,41 +1,48 @@
 """Which inference finds the infected? `python -m verification.inference --out FILE.md`.
 
-The closed loop in the city, 10,000 people, 100 days, tests for 8, 4, 3 and 2 % of people per day,
-on seeds that nothing was chosen on, without privacy. Factorised Neighbours as in the paper, with
-two rounds (one exchange), with a smaller prior, with susceptibility by age, with remembered
-positives; own-test messages heard once (`one-round`); belief propagation (`bp`); public facts
+The closed loop, 10,000 people, 100 days, tests for 8, 4, 3 and 2 % of people per day, on seeds that
+nothing was chosen on. Factorised Neighbours as in the paper, with two rounds (one exchange), with a
+smaller prior, with susceptibility by age, with remembered positives; own-test messages heard once
+(`one-round`) and several times; belief propagation (`bp`) from yesterday's messages and from
+silence; own tests counted and read by the decoder of `headcount` almost without noise; public facts
 alone; the oracle; exploration by sampling. Reported: peak of infected people in ‰ with its 90 %
-Student-t interval, median and 95th percentile, and the area under the ROC curve of the day.
+Student-t interval and median, and the area under the ROC curve of the day.
 
-Then, on the first seeds and 4 % tests, what scores say against what is true: beliefs in tenths,
-and areas under the curve among those who were never and those who were once isolated.
-
-`--figure` draws the peak against tests per day beside the page. A store keeps finished runs.
+`--symptoms` lets people with symptoms be tested besides, `--simulator covasim` takes another world,
+`--figure` draws the peak against tests per day beside the page, `--look` compares scores with the
+truth on the first seeds at 4 % tests: beliefs in tenths, and areas under the curve among those who
+were never and those who were once isolated. A store keeps what is finished; `--finished` reports
+the runs that it has and makes none: each row has the first of the seeds, up to one that is missing.
 """
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product, takewhile
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from dnatrace.inference.course import EQUAL_AGES
-from dnatrace.runs import figures
+from dnatrace.runs import figures, store
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import area_under_roc
 from dnatrace.runs.run import build_loop
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE
-from dnatrace.sweeps.results import markdown_table, write_all
+from dnatrace.sweeps.results import as_json, markdown_table, write_all
+from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import PER_MILLE, Study
 from verification.closed_loop import PEAK, Call, parser, read_call
 
-FIRST_SEED = 15001
+FIRST_SEED = 16001
 CAPACITIES = (0.08, 0.04, 0.03, 0.02)  # share of people tested per day
 # Susceptibility of a contact by age: relative susceptibility divided by the mean number of contacts
 # (children, adults, elderly), both of OpenABM-Covid19, mean 1.
 BY_AGE = [0.6, 0.63, 0.76, 0.84, 0.95, 1.07, 1.22, 2.47, 2.83]
+COUNTED: dict[str, Any] = {"method": "headcount", "unit": "person"}
 INFERENCES: dict[str, dict[str, Any]] = {
     "fn, as in the paper": {
         "method": "fn",
@@ -64,17 +71,46 @@ INFERENCES: dict[str, dict[str, Any]] = {
         "method.susceptibility_by_age": BY_AGE,
         "method.remembers_positives": True,
     },
+    "fn, 2 rounds, by age, p0 learned": {
+        "method": "fn",
+        "method.own_rounds": 2,
+        "method.susceptibility_by_age": BY_AGE,
+        "method.outside_share": 0.1,
+    },
     "one-round": {"method": "one-round"},
     "one-round, by age": {"method": "one-round", "method.susceptibility_by_age": BY_AGE},
     "one-round, p0 learned": {"method": "one-round", "method.outside_share": 0.1},
     "one-round, infected within 14 days": {"method": "one-round", "method.infected_within": 14},
     "one-round, tests drawn by score": {"method": "one-round", "policy.name": "sampled-scores"},
     "bp": {"method": "bp"},
+    "bp, 4 rounds": {"method": "bp", "method.rounds": 4},
+    "bp, tests drawn by score": {"method": "bp", "policy.name": "sampled-scores"},
+    "bp, 4 cold rounds": {
+        "method": "bp",
+        "method.rounds": 4,
+        "method.warm_start": False,
+        "method.quiet": 0.0,
+    },
+    "no cavity, 4 cold rounds": {"method": "one-round", "method.exchanges": 4},
+    "own tests counted, least noise": COUNTED | {"epsilon": 255.0},
+    "own tests counted, no noise": COUNTED | {"epsilon": 1e5},
+    "public facts": {"method": "public-facts"},
     "public-only": {"method": "public-only"},
     "oracle": {"method": "oracle"},
 }
+MEASURED_OUTSIDE = (
+    "sib, belief propagation in C++, with the contacts and tests of this city, measured outside "
+    "this package: 0.8 ‰ at 4 % tests (one seed, 2,100 s of processor time)."
+)
+# Baker et al. 2021: all severe and half of the mild cases are tested; other illness as in the
+# scenario `scarce`.
+ASKING = {
+    "policy.name": "levers",
+    "policy.symptoms.severe": 1.0,
+    "policy.symptoms.mild": 0.5,
+}
 DRAWN = {
-    "public-only": figures.GREY,
+    "public facts": figures.GREY,
     "fn, as in the paper": figures.ORANGE,
     "fn, 2 rounds, by age": "#CC79A7",
     "one-round": figures.GREEN,
@@ -84,8 +120,25 @@ DRAWN = {
 LOOKED_AT = ("fn, as in the paper", "fn, 2 rounds, by age", "one-round", "bp")
 N_TENTHS = 10
 N_LOOKS = 2  # runs whose scores are compared with the truth
-LEGEND = "By age: susceptibility by age group. `bp`, `one-round`: infected within 7 days."
-Label = tuple[str, float]
+AREAS = {
+    "never_isolated": "never isolated",
+    "once_isolated": "isolated before",
+    "everybody": "everybody, isolated or not",
+    "exposed_or_infected": "everybody, of E or I",
+}
+LEGEND = (
+    "By age: susceptibility by age group. `bp`, `one-round`: infected within 7 days. No cavity: "
+    "marginals over days of infection. Own tests counted: `headcount` with the decoder that ships, "
+    "at the least noise it was trained for (ε = 255 for a person) and at almost none (1e5)."
+)
+AREA = (
+    "AUROC: of the day's scores for E or I among people who are not isolated, mean over days and "
+    "seeds. `bp` and `one-round` rank recent infections: who leaves isolation still infected "
+    "counts against them. Areas over everybody are below."
+)
+PEAKS = "Peak of infected people in ‰, mean ± half width."
+FEWER = "n: runs of a row that has fewer, the first of these seeds; –: not run."
+Label = tuple[str, float, bool]  # inference, share tested per day, whether people with symptoms are
 
 
 def capacities_of(call: Call) -> list[float]:
@@ -93,30 +146,57 @@ def capacities_of(call: Call) -> list[float]:
     return [float(share) for share in call.options.tests.split(",")]
 
 
-def configuration(call: Call, name: str, capacity: float) -> RunConfig:
+def configuration(call: Call, name: str, capacity: float, symptoms: bool = False) -> RunConfig:
     """Return an inference at a number of tests."""
-    settings = INFERENCES[name] | {"tests.capacity": capacity}
+    settings = INFERENCES[name] | {"tests.capacity": capacity} | (ASKING if symptoms else {})
+    if call.options.simulator:
+        settings["simulator"] = call.options.simulator
     return call.configuration(**settings)
 
 
 def configurations(call: Call, names: Sequence[str]) -> dict[Label, RunConfig]:
     """Return every inference at every number of tests."""
+    symptoms = [False, True] if call.options.symptoms else [False]
     return {
-        (name, capacity): configuration(call, name, capacity)
+        (name, capacity, asked): configuration(call, name, capacity, asked)
+        for asked in symptoms
         for capacity in capacities_of(call)
         for name in names
+        if not (asked and "policy.name" in INFERENCES[name])
     }
+
+
+def studies(call: Call, configs: Mapping[Label, RunConfig]) -> dict[Label, Study[Label]]:
+    """Return the study that each label is part of: one, or by the seeds that a store has."""
+    together: dict[tuple[int, ...], dict[Label, RunConfig]] = {}
+    for label, config in configs.items():
+        seeds = finished(call, config) if call.options.finished else call.seeds
+        together.setdefault(seeds, {})[label] = config
+    found = [call.study(some, seeds) for seeds, some in together.items() if seeds]
+    by_label = {label: study for study in found for label in study.summaries}
+    return {label: by_label[label] for label in configs if label in by_label}
+
+
+def finished(call: Call, config: RunConfig) -> tuple[int, ...]:
+    """Return the first seeds of the call, up to one whose run the store does not have."""
+
+    def kept(seed: int) -> bool:
+        run = config.model_copy(update={"seed": seed}).digest
+        return store.is_complete(call.options.store / run)
+
+    return tuple(takewhile(kept, call.seeds))
 
 
 def look(config: RunConfig) -> dict[str, Any]:
     """Run one loop and return its scores by tenth, and areas by whether people were isolated.
 
-    True is what the score claims: infected within the days that the method ranks by, or in E or I.
+    True is what the score claims: infected within the days that the method ranks by, or in E or I;
+    the last area is of E or I for every method.
     """
     loop = build_loop(config)
     ever = np.zeros(loop.simulator.n_people, dtype=np.bool_)
     tenths = np.zeros((3, N_TENTHS))  # people, sum of scores, number who are it
-    areas: dict[bool, list[float]] = {False: [], True: []}
+    areas: dict[str, list[float]] = {name: [] for name in AREAS}
     for log in loop.run(config.days):
         ever |= log.isolated
         scores = log.released.scores
@@ -125,12 +205,24 @@ def look(config: RunConfig) -> dict[str, Any]:
         place = np.minimum((scores[free] * N_TENTHS).astype(int), N_TENTHS - 1)
         for row, values in enumerate((None, scores[free], claimed[free].astype(float))):
             tenths[row] += np.bincount(place, weights=values, minlength=N_TENTHS)
-        for isolated_before in (False, True):
-            group = free & (ever == isolated_before)
-            area = area_under_roc(scores[group], claimed[group])
-            if area is not None:
-                areas[isolated_before].append(area)
-    return {"tenths": tenths, "areas": {k: _mean(v) for k, v in areas.items()}}
+        everybody = np.ones_like(free)
+        groups = (free & ~ever, free & ever, everybody, everybody)
+        truths = (claimed, claimed, claimed, _exposed_or_infected(log))
+        for found, group, truth in zip(areas.values(), groups, truths, strict=True):
+            area = area_under_roc(scores[group], truth[group])
+            found.extend([] if area is None else [area])
+    return {"tenths": tenths.tolist(), "areas": {k: _mean(v) for k, v in areas.items()}}
+
+
+def looked(call: Call, config: RunConfig) -> dict[str, Any]:
+    """Return what `look` returns; the store of the call keeps it."""
+    if call.options.store is None:
+        return look(config)
+    kept = call.options.store / f"look-{config.digest}.json"
+    if not kept.exists():
+        write_all({kept.name: as_json(look(config))}, kept.parent)
+    found: dict[str, Any] = json.loads(kept.read_text())
+    return found
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -141,10 +233,14 @@ def _claimed(config: RunConfig, loop: Any, log: Any) -> Any:
     """Return of whom the score says that they are it: bool [people]."""
     within = getattr(config.method, "infected_within", None)
     if within is None:
-        states = SEIR_OF_COURSE[log.states]
-        return (states == State.E) | (states == State.I)
+        return _exposed_or_infected(log)
     infected_on = loop.simulator.infected_on
     return (infected_on >= 0) & (infected_on > log.day - within)
+
+
+def _exposed_or_infected(log: Any) -> Any:
+    states = SEIR_OF_COURSE[log.states]
+    return (states == State.E) | (states == State.I)
 
 
 def calibration(call: Call, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -152,14 +248,15 @@ def calibration(call: Call, names: Sequence[str]) -> list[dict[str, Any]]:
     rows = []
     for name in names:
         config = configuration(call, name, 0.04)
-        looks = [look(config.model_copy(update={"seed": seed})) for seed in call.seeds[:N_LOOKS]]
+        runs = [config.model_copy(update={"seed": seed}) for seed in call.seeds[:N_LOOKS]]
+        looks = [looked(call, run) for run in runs]
         rows += [{"inference": name} | row for row in _by_tenth(looks)]
         rows.append({"inference": name} | _areas(looks))
     return rows
 
 
 def _by_tenth(looks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    people, said, true = sum(one["tenths"] for one in looks)
+    people, said, true = np.sum([one["tenths"] for one in looks], axis=0)
     return [
         {
             "what": f"scores from {tenth / 10:.1f} to {(tenth + 1) / 10:.1f}",
@@ -173,26 +270,41 @@ def _by_tenth(looks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _areas(looks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return areas under the curve of people never isolated and isolated once, mean over runs."""
-    found = {k: [o["areas"][k] for o in looks if o["areas"][k] is not None] for k in (False, True)}
-    return {
-        "what": "area under the curve",
-        "never_isolated": _mean(found[False]),
-        "once_isolated": _mean(found[True]),
-    }
+    """Return areas under the curve of people by whether they were isolated, mean over runs."""
+    found = {k: [o["areas"][k] for o in looks if o["areas"][k] is not None] for k in AREAS}
+    return {"what": "area under the curve"} | {k: _mean(values) for k, values in found.items()}
+
+
+def peaks(rows: Sequence[Mapping[str, Any]], symptoms: bool) -> list[str]:
+    """Return the table of peaks and areas by inference and tests."""
+    chosen = [row for row in rows if row["symptoms"] == symptoms]
+    capacities = sorted({row["tests"] for row in chosen}, reverse=True)
+    most = max(row["runs"] for row in rows)
+    cells = {(row["inference"], row["tests"]): _peak(row, most) for row in chosen}
+    head = ["inference", *(f"{c:.0%} tests" for c in capacities)]
+    names = [name for name in INFERENCES if any(row["inference"] == name for row in chosen)]
+    return markdown_table(head, [[n, *(cells.get((n, c), "–") for c in capacities)] for n in names])
+
+
+def _peak(row: Mapping[str, Any], most: int) -> str:
+    width = "" if row["half_width"] is None else f" ± {row['half_width']:.1f}"
+    runs = f", n = {row['runs']}" if row["runs"] < most else ""
+    return f"{row['mean']:.1f}{width} (median {row['median']:.1f}, AUROC {row['auroc']:.2f}{runs})"
 
 
 def tables(rows: Sequence[Mapping[str, Any]], looked_at: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the page: peaks by inference and tests, then scores against truth."""
-    capacities = list(dict.fromkeys(row["tests"] for row in rows))
-    cells: dict[str, list[str]] = {}
-    for row in rows:
-        width = "" if row["half_width"] is None else f" ± {row['half_width']:.1f}"
-        shown = f"{row['mean']:.1f}{width} (median {row['median']:.1f})"
-        cells.setdefault(row["inference"], []).append(shown)
-    head = ["inference", *(f"{c:.0%} tests" for c in capacities)]
-    lines = markdown_table(head, [[name, *texts] for name, texts in cells.items()])
-    lines += ["", "## Scores against truth, 4 % tests", ""]
+    lines = peaks(rows, symptoms=False)
+    if any(row["symptoms"] for row in rows):
+        lines += ["", "## People with symptoms are tested besides", ""]
+        lines += ["All severe and half of the mild cases, on the day they fall ill.", ""]
+        lines += peaks(rows, symptoms=True)
+    return lines + (against_truth(looked_at) if looked_at else [])
+
+
+def against_truth(looked_at: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the tables of scores against truth."""
+    lines = ["", "## Scores against truth, 4 % tests", ""]
     lines += ["A score claims an infection within the days it ranks by, or E or I (`fn`).", ""]
     tenths = [row for row in looked_at if "share_true" in row]
     lines += markdown_table(
@@ -205,62 +317,79 @@ def tables(rows: Sequence[Mapping[str, Any]], looked_at: Sequence[Mapping[str, A
     )
     areas = [row for row in looked_at if "never_isolated" in row]
     lines += ["", "Area under the ROC curve, by whether people were ever isolated:", ""]
-    names = ("never_isolated", "once_isolated")
     return lines + markdown_table(
-        ["inference", "never isolated", "isolated before"],
-        [[r["inference"], *("–" if r[k] is None else f"{r[k]:.3f}" for k in names)] for r in areas],
+        ["inference", *AREAS.values()],
+        [[r["inference"], *("–" if r[k] is None else f"{r[k]:.3f}" for k in AREAS)] for r in areas],
     )
 
 
-def draw(study: Study[Label], capacities: Sequence[float]) -> Figure:
-    """Draw the peak against tests per day."""
+def draw(found: Mapping[Label, Spread]) -> Figure:
+    """Draw peaks of several runs against tests per day, dashed where symptoms are tested, too."""
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
-    for name, colour in DRAWN.items():
-        if (name, capacities[0]) not in study.summaries:
+    for (name, colour), symptoms in product(DRAWN.items(), (False, True)):
+        mine = {c: peak for (n, c, asked), peak in found.items() if (n, asked) == (name, symptoms)}
+        curve = {c: peak for c, peak in mine.items() if len(peak.values) > 1}
+        if not curve:
             continue
-        peaks = [study.spread((name, c), PEAK, scale=PER_MILLE) for c in capacities]
-        means = np.array([peak.mean for peak in peaks])
-        above = np.array([peak.half_width for peak in peaks])
+        means = np.array([peak.mean for peak in curve.values()])
+        above = np.array([peak.half_width for peak in curve.values()])
         below = np.minimum(above, 0.9 * means)
-        places = [100 * c for c in capacities]
         axes.errorbar(
-            places, means, yerr=(below, above), capsize=2, marker=".", label=name, color=colour
+            [100 * c for c in curve],
+            means,
+            yerr=(below, above),
+            capsize=2,
+            marker=".",
+            linestyle="--" if symptoms else "-",
+            label=f"{name}, symptoms tested" if symptoms else name,
+            color=colour,
         )
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("tests per day, % of people")
+    axes.set_xlabel("tests per day by score, % of people")
     axes.set_ylabel("peak infection rate, ‰ (mean, 90 % interval)")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small")
+    if axes.containers:
+        axes.legend(frameon=False, fontsize="small")
     return figure
 
 
-def with_areas(rows: Sequence[dict[str, Any]], study: Study[Label]) -> list[dict[str, Any]]:
-    """Return rows with the area under the curve of the day, mean over seeds."""
-    areas = [study.spread(label, "auroc").mean for label in study.summaries]
-    return [row | {"auroc": float(area)} for row, area in zip(rows, areas, strict=True)]
+def row_of(study: Study[Label], label: Label) -> dict[str, Any]:
+    """Return the peak of a label with the area under the curve of the day, mean over seeds."""
+    alone = replace(study, summaries={label: study.summaries[label]})
+    [row] = alone.rows(("inference", "tests", "symptoms"))
+    return row | {"auroc": float(study.spread(label, "auroc").mean)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, seeds=20, first_seed=FIRST_SEED)
     options.add_argument("--figure", action="store_true", help="an SVG beside the page")
     options.add_argument("--only", help="inferences, separated by semicolons")
+    options.add_argument("--symptoms", action="store_true", help="with tests of symptoms, too")
+    options.add_argument("--simulator", help="another world than the city: covasim, openabm")
+    options.add_argument("--finished", action="store_true", help="what the store has, no new run")
+    options.add_argument("--look", action="store_true", help="compare scores with the truth")
     usual = ",".join(map(str, CAPACITIES))
     options.add_argument("--tests", default=usual, help=f"shares tested per day ({usual})")
     call = read_call(options, "verification.inference", arguments)
+    if call.options.finished and call.options.store is None:
+        options.error("--finished reads a --store")
     names = call.options.only.split(";") if call.options.only else list(INFERENCES)
-    study = call.study(configurations(call, names))
+    found = studies(call, configurations(call, names))
+    if not found:
+        options.error("the store has none of the runs")
     if call.options.figure and call.options.out is not None:
-        figure = draw(study, capacities_of(call))
+        figure = draw({x: one.spread(x, PEAK, scale=PER_MILLE) for x, one in found.items()})
         out = call.options.out
         write_all(figures.rendered(figure, out.stem, ("svg",)), out.parent)
-    rows = with_areas(study.rows(("inference", "tests")), study)
-    looked_at = calibration(call, [name for name in LOOKED_AT if name in names])
+    rows = [row_of(study, label) for label, study in found.items()]
+    looks = [name for name in LOOKED_AT if name in names and call.options.look]
+    looked_at = calibration(call, looks)
     call.report(
         rows,
         title="Inference without privacy",
-        notes=["Peak of infected people in ‰, mean ± half width.", LEGEND],
+        notes=[PEAKS, *([FEWER] if call.options.finished else []), LEGEND, AREA, MEASURED_OUTSIDE],
         tables=tables(rows, looked_at),
         calibration=looked_at,
     )

@@ -108,6 +108,11 @@ class TestErrors(ErrorRates):
         return self.likelihood(positive, True) / self.likelihood(positive, False)
 
     @property
+    def misleads(self) -> bool:
+        """Whether a positive test would speak against infection."""
+        return self.false_positive_rate + self.false_negative_rate > 1.0
+
+    @property
     def can_contradict(self) -> bool:
         """Whether some outcome is impossible in some state, so that the floor may decide."""
         rates = (self.false_positive_rate, self.false_negative_rate)

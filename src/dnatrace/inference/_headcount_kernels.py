@@ -5,17 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-_PARTS = 8  # of the receivers; each has tables of its own, so results do not depend on threads
-
-
-@njit(cache=True)
-def _gather(begin: Any, end: Any, senders: Any, alarming: Any, found: Any) -> Any:
-    """Put the alarming senders of one day into `found` and return how many; no branches."""
-    n = np.uint32(0)
-    for i in range(begin, end):
-        found[n] = senders[i]
-        n += alarming[senders[i]]
-    return n
+_UNSEEN = -1.0
 
 
 @njit(cache=True)
@@ -27,55 +17,69 @@ def _channel(close: Any, bounds: Any) -> Any:
     return channel
 
 
+@njit(cache=True)
+def _reach(
+    s: Any, offsets: Any, receivers: Any, alarms: Any, weights: Any, seen: Any, reached: Any
+) -> Any:
+    """Note in `seen` the largest alarm and the closeness of whom a sender met; return how many.
+
+    They are listed in `reached`. `seen` is [people, 2], `_UNSEEN` first for people not met.
+    """
+    n = 0
+    for t in range(weights.size):
+        alarm, weight = alarms[t], weights[t]
+        for i in range(offsets[t][s], offsets[t][s + 1]):
+            r = receivers[t][i]
+            largest = seen[r, 0]
+            if largest < 0.0:
+                reached[n] = r
+                n += 1
+                seen[r, 1] = 0.0
+            seen[r, 0] = max(largest, alarm)
+            seen[r, 1] += weight
+    return n
+
+
 @njit(cache=True, parallel=True)
 def count_heads(
-    offsets: Any, senders: Any, alarming: Any, alarms: Any, weights: Any, bounds: Any, counts: Any
-) -> None:
-    """Fill counts, float64 [channels, people], with the alarms of distinct people by closeness.
+    offsets: Any, receivers: Any, alarming: Any, alarms: Any, weights: Any, bounds: Any, parts: Any
+) -> Any:
+    """Return float64 [channels, people]: the alarms of distinct people met, by closeness.
 
     A sender counts once per receiver, by their largest alarm on the days they met. Closeness is the
     sum of `weights` over the contacts of the two; it chooses the channel: the last one whose bound
-    is not above it. Who is below the first bound does not count.
+    is not above it. Who is below the first bound does not count. Contacts of senders without an
+    alarm are not looked at.
 
     Args:
-        offsets: a tuple of one array per day, and so
-        senders: as in `DayContacts`, unsigned.
-        alarming: uint32 [people], 1 if any alarm of a person is above 0, else 0.
-        alarms: float64 [people, days].
+        offsets: a tuple of one array per day, at least as many as `weights`, and so
+        receivers: as `DayContacts.by_sender` returns them.
+        alarming: int64 [alarming people].
+        alarms: float64 [alarming people, days], the oldest first; multiples of 2⁻²⁰, so that sums
+            are exact in any order.
         weights: float64 [days], of a contact on that day.
         bounds: float64 [channels], rising.
-        counts: the result.
+        parts: into how many the senders are divided; the result does not depend on it.
 
-    Cost: one look-up per contact, and some 20 operations per contact with somebody who alarms;
-    memory 28 bytes × people × 8.
+    Cost: some 10 operations per contact of an alarming sender; memory (24 + 8 × channels) bytes ×
+    people × parts.
     """
-    n_people = alarming.size
-    for part in prange(_PARTS):
-        place = np.zeros(n_people, dtype=np.int32)  # of a sender in the list, from 1 on; 0 if not
-        listed = np.empty(n_people + 1, dtype=np.uint32)
-        largest, close = np.empty(n_people + 1), np.empty(n_people + 1)
-        longest: Any = 1
-        for t in range(weights.size):
-            for r in range(part * n_people // _PARTS, (part + 1) * n_people // _PARTS):
-                longest = max(longest, np.int64(offsets[t][r + 1] - offsets[t][r]))
-        found = np.empty(longest + 1, dtype=np.uint32)
-        for r in range(part * n_people // _PARTS, (part + 1) * n_people // _PARTS):
-            n = 0
-            for t in range(weights.size):
-                for i in range(
-                    _gather(offsets[t][r], offsets[t][r + 1], senders[t], alarming, found)
-                ):
-                    s = found[i]
-                    if place[s] == 0:
-                        n += 1
-                        place[s] = n
-                        listed[n], largest[n], close[n] = s, 0.0, 0.0
-                    k = place[s]
-                    largest[k] = max(largest[k], alarms[s, t])
-                    close[k] += weights[t]
-            counts[:, r] = 0.0
-            for k in range(1, n + 1):
-                place[listed[k]] = 0
-                channel = _channel(close[k], bounds)
+    n_people, n_channels = offsets[0].size - 1, bounds.size
+    totals = np.zeros((parts, n_people, n_channels))
+    for part in prange(parts):
+        seen = np.full((n_people, 2), _UNSEEN)
+        reached = np.empty(n_people, dtype=np.uint32)
+        for j in range(part * alarming.size // parts, (part + 1) * alarming.size // parts):
+            n = _reach(alarming[j], offsets, receivers, alarms[j], weights, seen, reached)
+            for k in range(n):
+                r = reached[k]
+                channel = _channel(seen[r, 1], bounds)
                 if channel >= 0:
-                    counts[channel, r] += largest[k]
+                    totals[part, r, channel] += seen[r, 0]
+                seen[r, 0] = _UNSEEN
+    counts = np.zeros((n_channels, n_people))
+    for r in prange(n_people):
+        for part in range(parts):
+            for channel in range(n_channels):
+                counts[channel, r] += totals[part, r, channel]
+    return counts

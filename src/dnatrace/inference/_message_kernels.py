@@ -12,6 +12,7 @@ two numbers say all of it:
 
 Derivation: Altarelli et al. 2014 (Physical Review Letters 112, 118701) and Baker et al. 2021 (PNAS
 118, e2106548118), with recovery summed out. Places of days of infection as in `_time_kernels`.
+Places are unsigned numbers in inner loops, which spares a check for negative ones at each access.
 """
 
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ import numpy as np
 from numba import njit, prange
 
 from dnatrace.inference._pair_kernels import NONE
+from dnatrace.inference.course import REACH
 
 _SMALLEST_FACTOR = 1e-12  # a factor on evidence; keeps divisions finite
 _SUM = {"reassoc", "contract"}  # sums in the order that vector units like, the same on any thread
@@ -41,12 +43,32 @@ class Inbox(NamedTuple):
     vectors: Any
 
 
+class Heard(NamedTuple):
+    """What everybody's messages come to, own tests included; row i is person i.
+
+    Attributes:
+        first: the weight of an infection before the window, and of one on a day of it without what
+            survives that day, float64 [people, old + days].
+        through: what survives each day of the window, float64 [people, days].
+        ends: the weights of never and removed, float64 [people, 2].
+        infected: the weight of an infection on each day, float64 [people, old + days].
+        sums: its sums over the days before each, float64 [people, old + days + 1].
+    """
+
+    first: Any
+    through: Any
+    ends: Any
+    infected: Any
+    sums: Any
+
+
 class Model(NamedTuple):
     """What everybody's factor needs.
 
     Attributes:
         transmissions: by age of the infection, from reach days down to one, float64 [age groups,
             reach]: as days of infection before a contact stand side by side.
+        most_transmission: the largest of them.
         groups: of everybody, uint8 [people].
         prior: what is carried over, float64 [people, old + 2].
         likelihood: of own tests, float64 [people, places].
@@ -54,11 +76,12 @@ class Model(NamedTuple):
         first: number of the first day of the window.
         n_days: of the window.
         news: who has a new test, bool [people].
-        quiet: who was infected lately with less probability, and says nothing new, need not be
-            computed for people they meet often; 0 computes everybody.
+        quiet: who was infected lately with less probability, and has no news, need not be
+            computed; 0 computes everybody.
     """
 
     transmissions: Any
+    most_transmission: Any
     groups: Any
     prior: Any
     likelihood: Any
@@ -70,215 +93,212 @@ class Model(NamedTuple):
 
 
 @njit(cache=True)
-def write(out: Any, e: Any, q: Any, b: Any) -> None:
-    out.q[e] = q
-    out.b[e] = b
-
-
-@njit(cache=True)
 def factor(deviation: Any) -> Any:
     return max(1.0 + deviation, _SMALLEST_FACTOR)
 
 
 @njit(cache=True)
 def send_once(
-    d: Any, passes: Any, q: Any, b: Any, old: Any, work: Any, infected: Any, sums: Any
-) -> Any:
-    """Return (q, b) for somebody met once, on day d, leaving out what came from them.
+    d: Any, i: Any, other: Any, q: Any, b: Any, old: Any, model: Any, heard: Any
+) -> tuple[Any, Any]:
+    """Return (q, b) of i for somebody met once, on day d, leaving out what came from them: (q, b).
 
-    `passes` are transmissions to them, (q, b) came from them; infected [old + days] are the
-    weights of infection and `sums` their running sums.
+    Cost: O(reach).
     """
-    _, before, through, ends, _, _ = work
-    reach = passes.size
+    first, through, ends, infected, sums = heard
+    transmissions, group = model.transmissions, model.groups[other]
+    came_q, came_b = np.float64(q), np.float64(b)
     x = old + d
-    early = sums[x - reach]  # of all infections longer ago than reach
+    early = sums[i, x - REACH]  # of all infections longer ago than reach
     infects = 0.0
-    recent = infected[x - reach : x]
-    for k in range(reach):
-        weight = recent[k] / max(1.0 + passes[k] * b, _SMALLEST_FACTOR)
+    for k in range(REACH):
+        passes = transmissions[group, k]
+        weight = infected[i, np.uint64(x - REACH) + np.uint64(k)] / factor(passes * came_b)
         early += weight
-        infects += weight * passes[k]
-    survives = factor(-q)
-    late = (sums[sums.size - 1] - sums[x + 1] + ends[0]) / survives
-    through_d = through[d] / survives
-    total = early + max(before[d] - through_d, 0.0) + late + ends[1]
+        infects += weight * passes
+    survives = factor(-came_q)
+    late = (sums[i, sums.shape[1] - 1] - sums[i, x + 1] + ends[i, 0]) / survives
+    through_d = through[i, d] / survives
+    total = early + max(first[i, x] - through_d, 0.0) + late + ends[i, 1]
     if not total > 0.0:
         return 0.0, 0.0
     return infects / total, (through_d - late) / total
 
 
 @njit(cache=True)
-def _divide(values: Any, deviations: Any, out: Any) -> None:
-    for k in range(values.size):
-        out[k] = values[k] / max(1.0 + np.float64(deviations[k]), _SMALLEST_FACTOR)
+def workspace(n_days: Any) -> Any:
+    """Return what `send_often` works in: two rows [reach + days], two [days]."""
+    return (
+        np.empty(REACH + n_days),
+        np.empty(REACH + n_days),
+        np.empty(n_days),
+        np.empty(n_days),
+    )
 
 
 @njit(cache=True)
-def _cavity(vector: Any, reach: Any, old: Any, work: Any, left: Any) -> Any:
-    """Fill left (weights [old + days], before, through) without one neighbour; return never."""
-    weights, before, through, ends, _, _ = work
-    rest, first, after = left
-    n_days = before.size
-    rest[: old - reach] = weights[: old - reach]
-    _divide(weights[old - reach :], vector[:reach], rest[old - reach : old])
-    _divide(before, vector[reach : reach + n_days], first)
-    window, drops = rest[old:], vector[reach + n_days : reach + 2 * n_days]
+def _cavity(
+    vectors: Any, slot: Any, i: Any, old: Any, everybody: Any, rest: Any, after: Any
+) -> Any:
+    """Leave one neighbour's message out of the weights of i; return never and the sum of weights.
+
+    Filled are rest [reach + days], the weight of an infection from reach days before the window on,
+    and after [days], what survives each day.
+    """
+    first, through, ends, _, sums = everybody
+    n_days, row = after.size, np.uint64(slot)
+    total = sums[i, old - REACH]
+    for k in range(REACH):
+        x = np.uint64(old - REACH) + np.uint64(k)
+        rest[k] = first[i, x] / factor(np.float64(vectors[row, k]))
+        total += rest[k]
     for t in range(n_days):
-        after[t] = through[t] / factor(np.float64(vector[reach + t]) - drops[t])
-        window[t] = max(first[t] - after[t], 0.0)
-    return ends[0] / factor(vector[reach + 2 * n_days])
+        at = np.uint64(REACH + t)
+        change = np.float64(vectors[row, at])
+        drop = np.float64(vectors[row, at + np.uint64(n_days)])
+        after[t] = through[i, t] / factor(change - drop)
+        rest[at] = max(first[i, np.uint64(old + t)] / factor(change) - after[t], 0.0)
+        total += rest[at]
+    never = ends[i, 0] / factor(np.float64(vectors[row, REACH + 2 * n_days]))
+    return never, total + never + ends[i, 1]
 
 
 @njit(cache=True, fastmath=_SUM)
-def _pass_on(alive: Any, passes: Any, weights: Any) -> Any:
-    """Let one contact infect with the chance `passes`; return the weight of those infected."""
+def _pass_on(alive: Any, d: Any, transmissions: Any, group: Any, weights: Any) -> Any:
+    """Let a contact of day d infect; return the weight of those infected.
+
+    alive [reach + days] is, for each infection of the sender, the chance that no contact so far
+    infected the receiver.
+    """
     lost = 0.0
-    for k in range(passes.size):
-        caught = alive[k] * passes[k]
-        alive[k] -= caught
-        lost += weights[k] * caught
+    for k in range(REACH):
+        x = np.uint64(d) + np.uint64(k)
+        caught = alive[x] * transmissions[group, k]
+        alive[x] -= caught
+        lost += weights[x] * caught
     return lost
 
 
 @njit(cache=True)
 def _infected_by_sender(
-    days: Any, first: Any, passes: Any, old: Any, rest: Any, alive: Any, vector: Any
+    days: Any, start: Any, end: Any, passes: Any, rest: Any, alive: Any, out: Any, row: Any
 ) -> None:
-    """Subtract from `before` and never what the sender's infection would have caused; fill drops.
+    """Fill `before`, drops and never with what the sender's infection would have caused.
 
-    For each place x of the sender's infection `alive` is the chance that no contact so far infected
-    the receiver. `vector` holds sums that are divided by the total later.
+    The receiver heard the sender on days[start:end]; `passes` are the first day of the window, all
+    transmissions and the receiver's age group. Sums, divided by the total later.
     """
-    reach = passes.size
-    n_days = rest.size - old
+    begin, transmissions, group = passes
+    n_days = rest.size - REACH
     alive[:] = 1.0
-    vector[:] = 0.0
+    for k in range(REACH + 2 * n_days):
+        out[row, k] = 0.0
+    for c in range(start, end):
+        d = days[c] - begin
+        out[row, REACH + n_days + d] += _pass_on(alive, d, transmissions, group, rest)
     lost = 0.0
-    t = 0
-    for c in range(days.size):
-        d = days[c] - first
-        while t <= d:  # days up to this contact begin with what was lost before
-            vector[reach + t] = -lost
-            t += 1
-        recent = rest[old + d - reach : old + d]
-        lost_now = _pass_on(alive[old + d - reach : old + d], passes, recent)
-        vector[reach + n_days + d] += lost_now
-        lost += lost_now
-    while t < n_days:
-        vector[reach + t] = -lost
-        t += 1
-    vector[reach + 2 * n_days] = -lost
+    for t in range(n_days):
+        out[row, REACH + t] = -lost
+        lost += out[row, REACH + n_days + t]
+    out[row, REACH + 2 * n_days] = -lost
 
 
 @njit(cache=True)
 def _infected_by_receiver(
-    days: Any, first: Any, passes: Any, old: Any, left: Any, never: Any, caught: Any, shift: Any
+    days: Any, start: Any, end: Any, passes: Any, alive: Any, worth: Any, out: Any, row: Any
 ) -> None:
-    """Fill shift [old + days] with what the sender's evidence says for each receiver's infection.
+    """Add what the sender's evidence says for each infection of the receiver.
 
-    `passes` are transmissions to the sender, who heard the receiver on `days`; caught [old + days]
-    is the chance that they infected the sender so far.
+    The sender heard the receiver on days[start:end]; worth [days] is what it adds to the weight of
+    everything that the sender was infected on a day: b of a pair that met once.
     """
-    _, before, through = left
-    n_days, reach = before.size, passes.size
-    caught[:] = 0.0
-    shift[:] = 0.0
-    c = 0
-    start = old + days[0] - first - reach if days.size else 0
-    while c < days.size:
-        d = days[c] - first
-        _add(shift[start : old + d], -before[d], caught[start : old + d])
-        while c < days.size and days[c] - first == d:
-            recent = caught[old + d - reach : old + d]
-            for k in range(reach):
-                recent[k] += (1.0 - recent[k]) * passes[k]
-            c += 1
-        end = days[c] - first if c < days.size else n_days
-        rise = through[d] - (never if c == days.size else 0.0)
-        for t in range(d + 1, end):
-            rise += through[t] - before[t]
-        _add(shift[start : old + d], rise, caught[start : old + d])
-
-
-@njit(cache=True)
-def _add(totals: Any, factor: Any, values: Any) -> None:
-    for k in range(totals.size):
-        totals[k] += factor * values[k]
+    begin, transmissions, group = passes
+    alive[:] = 1.0
+    for c in range(start, end):
+        d = days[c] - begin
+        for k in range(REACH):
+            x = np.uint64(d) + np.uint64(k)
+            caught = alive[x] * transmissions[group, k]
+            alive[x] -= caught
+            out[row, x] += caught * worth[d]
 
 
 @njit(cache=True)
 def send_often(
-    heard: Any,
-    told: Any,
-    model: Any,
+    pairs: Any,
+    e: Any,
+    r: Any,
     i: Any,
     other: Any,
     old: Any,
-    work: Any,
-    left: Any,
+    model: Any,
+    heard: Any,
     space: Any,
-    arrived: Any,
+    vectors: Any,
     out: Any,
+    row: Any,
 ) -> None:
-    """Fill out [reach + 2·days + 1] with the message of i to somebody met more than once.
+    """Fill a row of out [2, reach + 2·days + 1] with i's message to somebody met more than once.
 
-    `heard` are the days on which i heard them, `told` those on which they heard i, `arrived` the
-    message that came from them. Cost: O(reach) per contact and O(reach + days).
+    `e` is the entry of i and `r` that of the other; `vectors` has the message that came from them.
+    Cost: O(reach) per contact and O(reach + days).
     """
-    alive, shift, sums = space
-    n_days, reach = model.n_days, model.transmissions.shape[1]
-    never = _cavity(arrived, reach, old, work, left)
-    rest = left[0]
-    total = never + work[3][1] + rest.sum()
-    to_other = model.transmissions[model.groups[other]]
-    _infected_by_sender(told, model.first, to_other, old, rest, alive, sums)
-    to_me = model.transmissions[model.groups[i]]
-    _infected_by_receiver(heard, model.first, to_me, old, left, never, alive, shift)
+    rest, alive, after, worth = space
+    starts, days = pairs.starts, pairs.days
+    never, total = _cavity(vectors, pairs.slots[e], i, old, heard, rest, after)
     if not total > 0.0:
-        out[:] = 0.0
+        out[row, :] = 0.0
         return
+    to_other = model.first, model.transmissions, model.groups[other]
+    _infected_by_sender(days, starts[r], starts[r + 1], to_other, rest, alive, out, row)
+    late = never
+    for t in range(after.size - 1, -1, -1):
+        worth[t] = after[t] - late
+        late += rest[REACH + t]
+    to_me = model.first, model.transmissions, model.groups[i]
+    _infected_by_receiver(days, starts[e], starts[e + 1], to_me, alive, worth, out, row)
     scale = 1.0 / total
-    _add(sums[: reach + n_days], 1.0, shift[old - reach :])
-    for k in range(out.size):
-        out[k] = sums[k] * scale
+    for k in range(out.shape[1]):
+        out[row, k] *= scale
 
 
 @njit(cache=True, parallel=True)
 def carry_messages(
     pairs: Any, origins: Any, before: Any, old_slots: Any, model: Any, moved: Any, out: Any
 ) -> None:
-    """Fill out with yesterday's messages where a pair met before, nothing said where it did not.
+    """Write yesterday's messages to `out`, silent so far, where a pair met before.
 
     `moved` says by how many days the window moved; vectors move with it. A pair that met once and
     meets again gets the vector that its two numbers stand for, and the other way round.
     """
-    n_days, reach = model.n_days, model.transmissions.shape[1]
     for i in prange(pairs.offsets.size - 1):
-        for e in range(pairs.offsets[i], pairs.offsets[i + 1]):
-            was, slot = origins[e], pairs.slots[e]
-            passes = model.transmissions[model.groups[pairs.others[e]]]
-            if slot == NONE:
-                write(out, e, 0.0, 0.0)
-                if was != NONE:
-                    d = pairs.days[pairs.starts[e]] - model.first
-                    if old_slots[was] == NONE:
-                        write(out, e, before.q[was], before.b[was])
-                    else:
-                        _to_numbers(
-                            before.vectors[old_slots[was]], d + moved, passes, n_days, out, e
-                        )
-                continue
-            vector = out.vectors[slot]
-            vector[:] = 0.0
-            if was == NONE:
-                continue
-            if old_slots[was] == NONE:
-                if pairs.starts[e] < pairs.starts[e + 1]:
-                    d = pairs.days[pairs.starts[e]] - model.first
-                    _to_vector(before.q[was], before.b[was], d, passes, n_days, vector)
-            else:
-                _move_vector(before.vectors[old_slots[was]], moved, reach, n_days, vector)
+        _carry_to(pairs, origins, before, old_slots, model, moved, i, out)
+
+
+@njit(cache=True)
+def _carry_to(
+    pairs: Any, origins: Any, before: Any, old_slots: Any, model: Any, moved: Any, i: Any, out: Any
+) -> None:
+    """Carry all messages to person i."""
+    offsets, others, _, starts, days, slots = pairs
+    transmissions, groups, n_days = model.transmissions, model.groups, model.n_days
+    for e in range(offsets[i], offsets[i + 1]):
+        was, slot = origins[e], slots[e]
+        if was == NONE:
+            continue  # nothing was said, as `out` says already
+        was_slot = old_slots[was]
+        if slot == NONE and was_slot == NONE:
+            out.q[e], out.b[e] = before.q[was], before.b[was]
+        elif slot == NONE:
+            d = days[starts[e]] - model.first + moved
+            passes = transmissions[groups[others[e]]]
+            _to_numbers(before.vectors[was_slot], d, passes, n_days, out, e)
+        elif was_slot != NONE:
+            _move_vector(before.vectors, was_slot, moved, n_days, out.vectors, slot)
+        elif starts[e] < starts[e + 1]:
+            d = days[starts[e]] - model.first
+            passes = transmissions[groups[others[e]]]
+            _to_vector(before.q[was], before.b[was], d, passes, n_days, out.vectors[slot])
 
 
 @njit(cache=True)
@@ -304,12 +324,14 @@ def _to_vector(q: Any, b: Any, d: Any, passes: Any, n_days: Any, vector: Any) ->
 
 
 @njit(cache=True)
-def _move_vector(vector: Any, moved: Any, reach: Any, n_days: Any, out: Any) -> None:
+def _move_vector(vectors: Any, slot: Any, moved: Any, n_days: Any, out: Any, new_slot: Any) -> None:
     """Copy a vector for a window that begins `moved` days later."""
-    never = vector[reach + 2 * n_days]
-    for k in range(reach + n_days):
-        out[k] = vector[k + moved] if k + moved < reach + n_days else never
-    for t in range(n_days):
-        after = t + moved
-        out[reach + n_days + t] = vector[reach + n_days + after] if after < n_days else 0.0
-    out[reach + 2 * n_days] = never
+    row, new, places = np.uint64(slot), np.uint64(new_slot), REACH + n_days
+    never = vectors[row, places + n_days]
+    for k in range(places - moved):
+        out[new, k] = vectors[row, np.uint64(k + moved)]
+    for k in range(places - moved, places):
+        out[new, k] = never
+    for k in range(places, places + n_days - moved):
+        out[new, k] = vectors[row, np.uint64(k + moved)]
+    out[new, places + n_days] = never

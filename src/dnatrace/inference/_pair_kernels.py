@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 NONE = -1
+_NOBODY = 2**31  # more than any id
 
 
 class Pairs(NamedTuple):
@@ -48,83 +49,84 @@ def no_pairs(n_people: int) -> Pairs:
 
 
 @njit(cache=True)
-def _kept(pairs: Any, e: Any, first: Any) -> Any:
-    """Return how many days of an entry are not before `first`."""
-    n = 0
-    for c in range(pairs.starts[e], pairs.starts[e + 1]):
-        n += pairs.days[c] >= first
-    return n
+def _kept(starts: Any, days: Any, e: Any, first: Any) -> Any:
+    """Return how many days of an entry, which ascend, are not before `first`."""
+    c, end = starts[e], starts[e + 1]
+    while c < end and days[c] < first:
+        c += 1
+    return end - c
 
 
 @njit(cache=True)
-def _next_other(pairs: Any, e: Any, end: Any, heard: Any, h: Any, told: Any, g: Any) -> Any:
-    """Return the smallest id at the heads of three ordered lists; a large number at the end."""
-    other = np.int64(2**31)
-    if e < end:
-        other = min(other, np.int64(pairs.others[e]))
-    if h < heard.size:
-        other = min(other, np.int64(heard[h]))
-    if g < told.size:
-        other = min(other, np.int64(told[g]))
-    return other
+def _copy_days(source: Any, first: Any, n: Any, target: Any, place: Any) -> None:
+    for k in range(n):
+        target[place + k] = source[first + k]
+
+
+@njit(cache=True)
+def _run_length(people: Any, at: Any, other: Any) -> Any:
+    """Return how often `other` stands in an ordered list from a place on."""
+    n = 0
+    while at + n < people.size and people[at + n] == other:
+        n += 1
+    return n
 
 
 @njit(cache=True)
 def _merge(
     pairs: Any, person: Any, heard: Any, told: Any, day: Any, first: Any, place: Any, into: Any
 ) -> Any:
-    """Merge a person's entries with whom they heard and told on `day`; return the sizes.
+    """Merge a person's entries with whom they heard and told on `day`; return where they end.
 
-    `place` is the first entry and the first day to write in `into` (others, origins, starts, days);
-    nothing is written when it is negative.
+    `place` is the first entry and the first day to write in `into` (others, origins, starts, days),
+    which is written when it is not empty. Arrays are taken out of their tuples once: in the loop
+    each access would count references.
     """
-    others, origins, starts, days = into
+    _, others, reverse, starts, days, _ = pairs
+    new_others, origins, new_starts, new_days = into
+    writes = new_starts.size > 0
     e, end = pairs.offsets[person], pairs.offsets[person + 1]
     h, g = 0, 0
-    entries, contacts = 0, 0
-    writes = place[0] >= 0
+    at, c = place
     while True:
-        other = _next_other(pairs, e, end, heard, h, told, g)
-        if other == 2**31:
-            break
-        origin, kept, alive = NONE, 0, False
-        if e < end and pairs.others[e] == other:
-            kept = _kept(pairs, e, first)
-            alive = kept > 0 or _kept(pairs, pairs.reverse[e], first) > 0
-            origin = e
+        other = np.int64(heard[h]) if h < heard.size else np.int64(_NOBODY)
+        if g < told.size:
+            other = min(other, np.int64(told[g]))
+        while e < end and others[e] < other:  # did not meet today
+            kept = _kept(starts, days, e, first)
+            if kept > 0 or _kept(starts, days, reverse[e], first) > 0:
+                if writes:
+                    new_others[at], origins[at], new_starts[at] = others[e], e, c
+                    _copy_days(days, starts[e + 1] - kept, kept, new_days, c)
+                at += 1
+                c += kept
             e += 1
-        new = 0
-        while h < heard.size and heard[h] == other:
-            h += 1
-            new += 1
-        while g < told.size and told[g] == other:
-            g += 1
-            alive = True
-        if not alive and new == 0:
-            continue
+        if other == _NOBODY:
+            return at, c
+        new = _run_length(heard, h, other)
+        h += new
+        g += _run_length(told, g, other)
+        met = e < end and others[e] == other
+        kept = _kept(starts, days, e, first) if met else 0
         if writes:
-            at, c = place[0] + entries, place[1] + contacts
-            others[at], origins[at], starts[at] = other, origin, c
-            if kept > 0:
-                last = pairs.starts[origin + 1]
-                for k in range(kept):
-                    days[c + k] = pairs.days[last - kept + k]
-            for k in range(new):
-                days[c + kept + k] = day
-        entries += 1
-        contacts += kept + new
-    return entries, contacts
+            new_others[at], origins[at], new_starts[at] = other, e if met else NONE, c
+            if met:
+                _copy_days(days, starts[e + 1] - kept, kept, new_days, c)
+            new_days[c + kept : c + kept + new] = day
+        e += met
+        at += 1
+        c += kept + new
 
 
 @njit(cache=True, parallel=True)
 def _sizes(pairs: Any, heard: Any, told: Any, day: Any, first: Any, into: Any) -> Any:
     n_people = pairs.offsets.size - 1
     sizes = np.zeros((n_people + 1, 2), dtype=np.int64)
-    nowhere = np.array([NONE, NONE])
+    start = np.zeros(2, dtype=np.int64)
     for i in prange(n_people):
         mine = heard[1][heard[0][i] : heard[0][i + 1]]
         theirs = told[1][told[0][i] : told[0][i + 1]]
-        entries, contacts = _merge(pairs, i, mine, theirs, day, first, nowhere, into)
+        entries, contacts = _merge(pairs, i, mine, theirs, day, first, start, into)
         sizes[i + 1, 0], sizes[i + 1, 1] = entries, contacts
     return sizes
 

@@ -107,16 +107,30 @@ def own_messages(
     Cost: O(days × reach) per person.
     """
     n_days, n_people = messages.shape
-    reach = infectiousness.size - 1
     for i in prange(n_people):
         weights = np.empty(old + n_days + 2)
         stays, factors = np.ones(n_days), np.ones(old + n_days)
         total = time_weights(prior[i], likelihood[i], old, p0, stays, factors, weights)
         for t in range(n_days):
-            sent = 0.0
-            for age in range(1, min(reach, old + t) + 1):
-                sent += weights[old + t - age] * infectiousness[age]
-            messages[t, i] = sent / total
+            messages[t, i] = _infectiousness_on(weights, old + t, infectiousness) / total
+
+
+@njit(cache=True, parallel=True)
+def marginal_messages(posterior: Any, old: int, infectiousness: Any, messages: Any) -> None:
+    """Fill messages [days, people] with the same given everything heard: what brings echo."""
+    n_days, n_people = messages.shape
+    for i in prange(n_people):
+        for t in range(n_days):
+            messages[t, i] = _infectiousness_on(posterior[i], old + t, infectiousness)
+
+
+@njit(cache=True)
+def _infectiousness_on(weights: Any, place: Any, infectiousness: Any) -> Any:
+    """Return Σ weight(infected on x)·infectiousness(place - x)."""
+    sent = 0.0
+    for age in range(1, min(infectiousness.size - 1, place) + 1):
+        sent += weights[place - age] * infectiousness[age]
+    return sent
 
 
 @njit(cache=True, parallel=True)

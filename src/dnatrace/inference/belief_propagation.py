@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.inference import _message_kernels, _pair_kernels, _propagation_kernels
-from dnatrace.inference._message_kernels import Inbox, Model
+from dnatrace.inference._message_kernels import Heard, Inbox, Model
 from dnatrace.inference._pair_kernels import Pairs
 from dnatrace.inference.course import OLD_DAYS, REACH, CourseParameters, Tables, tables
 from dnatrace.inference.infection_times import (
@@ -73,8 +73,9 @@ class BeliefPropagation:
         rounds: the most updates of everybody per day.
         damping: share of the old message in the new one.
         tolerance: rounds end when no probability of infection by a pair changes by more.
-        quiet: who was infected lately with less probability repeats to people they meet often what
-            they said before, unless they have a new test; 0 for nobody.
+        warm: whether messages start from those of yesterday, else from silence.
+        quiet: who was infected lately with less probability repeats what they said before, unless
+            they have a new test or meet somebody for the first time; 0 for nobody.
     """
 
     parameters: CourseParameters
@@ -83,6 +84,7 @@ class BeliefPropagation:
     rounds: int = 4
     damping: float = 0.0
     tolerance: float = 1e-4
+    warm: bool = True
     quiet: float = 0.0
 
     def step(
@@ -115,28 +117,45 @@ class BeliefPropagation:
         model = model_of(read, age_groups, carried.prior, after, first=first)
         model = model._replace(news=news, quiet=self.quiet)
         inbox = silence(pairs, self.n_days)
-        _message_kernels.carry_messages(
-            pairs, origins, state.inbox, state.pairs.slots, model, 1, inbox
-        )
+        if self.warm:
+            _message_kernels.carry_messages(
+                pairs, origins, state.inbox, state.pairs.slots, model, 1, inbox
+            )
         awake = state.awake.copy()
-        inbox = self.settle(pairs, inbox, model, awake)
-        posterior, stays = conclude(pairs, inbox, model)
+        fresh = np.logical_or(origins == _pair_kernels.NONE, not self.warm)
+        posterior, stays = self.settle(pairs, fresh, inbox, model, awake)
         carried = replace(carried, stays=stays)
         return posterior, Propagated(
             carried=carried, pairs=pairs, inbox=inbox, awake=awake, day=day
         )
 
-    def settle(self, pairs: Pairs, inbox: Inbox, model: Model, awake: NDArray[np.bool_]) -> Inbox:
-        """Return the messages after the rounds; `awake` is brought up to date."""
-        spare = silence(pairs, model.n_days)
+    def settle(
+        self,
+        pairs: Pairs,
+        fresh: NDArray[np.bool_],
+        inbox: Inbox,
+        model: Model,
+        awake: NDArray[np.bool_],
+    ) -> tuple[Floats, Floats]:
+        """Bring messages and `awake` up to date; return what `conclude` returns.
+
+        `fresh`, bool [entries], says which pairs met for the first time.
+        """
+        heard = silent_sums(len(model.prior), model.n_days)
+        speaks = np.zeros(len(awake), dtype=np.bool_)
+        _propagation_kernels.gather_all(pairs, inbox, model, OLD_DAYS, heard)
         for _ in range(self.rounds):
+            _propagation_kernels.wake(model, heard, awake, speaks)
             change = _propagation_kernels.send_all(
-                pairs, inbox, model, OLD_DAYS, self.damping, awake, spare
+                pairs, fresh, inbox, model, OLD_DAYS, self.damping, speaks, heard
             )
-            inbox, spare = spare, inbox
+            _propagation_kernels.gather_all(pairs, inbox, model, OLD_DAYS, heard)
             if change < self.tolerance:
                 break
-        return inbox
+        posterior = np.empty(model.likelihood.shape)
+        stays = np.empty(len(posterior))
+        _propagation_kernels.conclude(pairs, inbox, model, heard, posterior, stays)
+        return posterior, stays
 
 
 def propagate_window(
@@ -170,8 +189,8 @@ def propagate_window(
         tolerance=tolerance,
     )
     awake = np.ones(window.n_people, dtype=np.bool_)
-    inbox = engine.settle(pairs, silence(pairs, n_days), model, awake)
-    return conclude(pairs, inbox, model)[0]
+    fresh = np.ones(pairs.others.size, dtype=np.bool_)
+    return engine.settle(pairs, fresh, silence(pairs, n_days), model, awake)[0]
 
 
 def model_of(
@@ -184,8 +203,10 @@ def model_of(
 ) -> Model:
     """Return what everybody's factor needs."""
     groups = np.zeros(len(prior), dtype=np.uint8) if age_groups is None else age_groups
+    transmissions = np.ascontiguousarray(read.transmissions[:, :0:-1])
     return Model(
-        transmissions=np.ascontiguousarray(read.transmissions[:, :0:-1]),
+        transmissions=transmissions,
+        most_transmission=float(transmissions.max()),
         groups=groups,
         prior=prior,
         likelihood=own_likelihoods(outcomes, read),
@@ -205,9 +226,13 @@ def silence(pairs: Pairs, n_days: int) -> Inbox:
     return Inbox(q=q, b=b, vectors=np.zeros((n_slots, REACH + 2 * n_days + 1), dtype=np.float32))
 
 
-def conclude(pairs: Pairs, inbox: Inbox, model: Model) -> tuple[Floats, Floats]:
-    """Return posteriors [people, places] and P(no contact of the first day infects) [people]."""
-    posterior = np.empty(model.likelihood.shape)
-    stays = np.empty(len(posterior))
-    _propagation_kernels.conclude(pairs, inbox, model, OLD_DAYS, posterior, stays)
-    return posterior, stays
+def silent_sums(n_people: int, n_days: int) -> Heard:
+    """Return room for what everybody's messages come to."""
+    places = OLD_DAYS + n_days
+    return Heard(
+        first=np.empty((n_people, places)),
+        through=np.empty((n_people, n_days)),
+        ends=np.empty((n_people, 2)),
+        infected=np.empty((n_people, places)),
+        sums=np.empty((n_people, places + 1)),
+    )

@@ -6,13 +6,13 @@ rates, a person has one unknown, the day of infection.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy import stats
 
+from dnatrace.gamma import Gamma
 from dnatrace.seir import LIKELIHOOD_FLOOR, TestErrors
 from dnatrace.settings import Settings, Share, setting
 
@@ -72,7 +72,7 @@ class CourseParameters(Settings):
 
         Age 0, the day of infection, has none. What the curve has after REACH days is left out.
         """
-        curve = _gamma(self.generation_mean, self.generation_sd)
+        curve = Gamma.of(self.generation_mean, self.generation_sd)
         mass = np.diff(curve.cdf(np.arange(REACH + 1)), prepend=0.0)
         return np.asarray(self.transmission * mass)
 
@@ -89,12 +89,12 @@ class CourseParameters(Settings):
     def still_found(self, most_age: int) -> Floats:
         """P(not recovered at the end of the day of age 0, 1, …): float64 [most_age + 1]."""
         ages = np.arange(most_age + 1) + 0.5
-        return np.asarray(_gamma(self.recovery_mean, self.recovery_sd).sf(ages))
+        return np.asarray(Gamma.of(self.recovery_mean, self.recovery_sd).sf(ages))
 
     def before_onset(self, most_age: int) -> Floats:
         """P(no symptoms yet at the end of the day of age 0, 1, …): float64 [most_age + 1]."""
         ages = np.arange(most_age + 1) + 0.5
-        return np.asarray(_gamma(self.onset_mean, self.onset_sd).sf(ages))
+        return np.asarray(Gamma.of(self.onset_mean, self.onset_sd).sf(ages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,7 +124,3 @@ def tables(parameters: CourseParameters, test_errors: TestErrors, *, most_age: i
         likelihoods=np.maximum(np.array(likelihoods), LIKELIHOOD_FLOOR),
         p0=min(parameters.p0, MOST_TRANSMISSION),
     )
-
-
-def _gamma(mean: float, sd: float) -> Any:
-    return stats.gamma((mean / sd) ** 2, scale=sd**2 / mean)

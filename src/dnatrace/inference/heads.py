@@ -8,6 +8,7 @@ what a test says never moves anybody from one channel to another.
 from dataclasses import dataclass
 
 import numpy as np
+from numba import get_num_threads
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
@@ -15,7 +16,9 @@ from dnatrace.inference import _headcount_kernels as kernels
 from dnatrace.inference.exposures import check_shape
 from dnatrace.records import ContactWindow, DayContacts
 
-MOST_DAYS = 14  # of a window; shorter ones are filled up with days without contacts
+# Of a window. The kernel is always handed so many, so that one compiled version serves all; days
+# beyond those of the window are not read.
+MOST_DAYS = 14
 
 Floats = NDArray[np.float64]
 
@@ -61,24 +64,24 @@ def head_counts(window: ContactWindow, alarms: Floats, closeness: Closeness) -> 
         alarms: float64 [days, people], in [0, 1] and multiples of 2⁻²⁰.
         closeness: chooses channels.
 
-    Cost: one look-up per contact; more for contacts with people whose alarm is above 0.
+    Cost: one counting sort of each day's contacts, when it is first asked for; then contacts of
+    people whose alarm is above 0 alone.
     """
     check_shape(window, alarms)
     if len(window) > MOST_DAYS:
         raise InputError(f"a window of {len(window)} days: head counts have {MOST_DAYS} at most")
-    if not ((alarms >= 0.0) & (alarms <= 1.0)).all():
+    if not (alarms.min(initial=0.0) >= 0.0 and alarms.max(initial=0.0) <= 1.0):  # nor NaN
         raise InputError("alarms must lie between 0 and 1")
     n_days, n_people = alarms.shape
     days = [*window, *(DayContacts.empty(n_people) for _ in range(MOST_DAYS - n_days))]
-    weights = closeness.fading ** np.arange(n_days - 1, -1, -1, dtype=np.float64)
-    counts = np.empty((closeness.channels, n_people))
-    kernels.count_heads(
-        tuple(day.offsets.view(np.uint32) for day in days),
-        tuple(day.senders.view(np.uint32) for day in days),
-        alarms.any(axis=0).astype(np.uint32),
-        np.ascontiguousarray(alarms.T),
-        weights,
+    alarming = np.flatnonzero(alarms.any(axis=0))
+    turned = [day.by_sender() for day in days]
+    return kernels.count_heads(
+        tuple(offsets for offsets, _ in turned),
+        tuple(receivers for _, receivers in turned),
+        alarming,
+        np.ascontiguousarray(alarms.T[alarming]),
+        closeness.fading ** np.arange(n_days - 1, -1, -1, dtype=np.float64),
         np.array(closeness.bounds),
-        counts,
+        get_num_threads(),
     )
-    return counts

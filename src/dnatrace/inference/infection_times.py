@@ -96,11 +96,14 @@ class OneRound:
         parameters: of the course.
         test_errors: how often tests err.
         n_days: of the window; days before the first count as days without contacts.
+        exchanges: of messages per day. After the first they are marginals, with what was heard, and
+            what somebody told comes back as news.
     """
 
     parameters: CourseParameters
     test_errors: TestErrors
     n_days: int = 14
+    exchanges: int = 1
 
     def step(
         self,
@@ -122,23 +125,23 @@ class OneRound:
     ) -> tuple[Floats, Carried]:
         """Return posteriors given what is known from before the window."""
         likelihood = own_likelihoods(known.outcomes, read)
-        exposures = self._exposures(known, window, likelihood, read)
         susceptible = susceptibilities(self.parameters, age_groups, window.n_people)
         posterior = np.empty_like(likelihood)
-        _time_kernels.posteriors(
-            known.prior, likelihood, OLD_DAYS, read.p0, exposures, susceptible, posterior
-        )
-        return posterior, replace(known, stays=np.exp(-susceptible * exposures[0]))
-
-    def _exposures(
-        self, known: Carried, window: ContactWindow, likelihood: Floats, read: Tables
-    ) -> Floats:
-        """Return the hazards that everybody heard of: float64 [days, people]."""
-        n_people = window.n_people
-        messages = np.empty((self.n_days, n_people))
+        messages = np.empty((self.n_days, window.n_people))
         curve = self.parameters.infectiousness
         _time_kernels.own_messages(known.prior, likelihood, OLD_DAYS, read.p0, curve, messages)
-        exposures = np.zeros((self.n_days, n_people))
+        for exchange in range(self.exchanges):
+            if exchange > 0:
+                _time_kernels.marginal_messages(posterior, OLD_DAYS, curve, messages)
+            exposures = self._exposures(window, messages)
+            _time_kernels.posteriors(
+                known.prior, likelihood, OLD_DAYS, read.p0, exposures, susceptible, posterior
+            )
+        return posterior, replace(known, stays=np.exp(-susceptible * exposures[0]))
+
+    def _exposures(self, window: ContactWindow, messages: Floats) -> Floats:
+        """Return the hazards that everybody heard of: float64 [days, people]."""
+        exposures = np.zeros(messages.shape)
         first = self.n_days - len(window)
         for t, day in enumerate(window):
             add_up_day(day, messages[first + t], exposures[first + t])
@@ -161,6 +164,7 @@ def one_round_window(
     parameters: CourseParameters,
     test_errors: TestErrors,
     age_groups: AgeGroups | None = None,
+    exchanges: int = 1,
 ) -> Floats:
     """Return posteriors [people, places] over a window that stands alone.
 
@@ -172,7 +176,9 @@ def one_round_window(
         stays=np.ones(window.n_people),
         outcomes=outcomes,
     )
-    engine = OneRound(parameters=parameters, test_errors=test_errors, n_days=len(window))
+    engine = OneRound(
+        parameters=parameters, test_errors=test_errors, n_days=len(window), exchanges=exchanges
+    )
     return engine.hear(known, window, age_groups, read)[0]
 
 

@@ -6,16 +6,18 @@ noise they have, and of what the person knows (own tests, average number of cont
 error rates of tests). This one is a network with two hidden layers. Inputs, in order:
 
     14  noisy tallies, newest first, over sqrt(noise² + 4²); of head counts 14 × channels, the
-        channels of a day side by side, over noise² + 1
+        channels of a day side by side, as evidence (`head_evidence`)
     14  negative own test on the day, newest first
     14  positive own test
      1  log(1 + average contacts per day)
      9  age group
-     3  log(noise)/2, log(false positive rate), log(false negative rate): the same for everybody
+     3  log(noise)/2, noise cut to 0.1 … 1000; log(rate + 0.001) of false positives and of false
+        negatives: the same for everybody
 """
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -37,7 +39,10 @@ N_COMMON = 3
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
 N_INPUTS = WINDOW + _KNOWN
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
-_SPREAD, _HEADS_SPREAD = 4.0, 1.0  # of tallies and of head counts between people, about
+_SPREAD = 4.0  # of tallies between people, about
+# Of head counts: how many people of a release alarm, about; how many times more likely an alarm
+# makes an infection; the variance of a count that is no whole number; and where counting ends.
+_USUAL_ALARMS, _RISK, _ROUNDING, _MOST_HEADS = 0.02, 30.0, 0.02, 3
 _STEPS = 2.0**20  # of an alarm
 MOST_CHANNELS = 16
 LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
@@ -53,6 +58,9 @@ class Alarm:
 
     Alarms are rounded to a multiple of 2⁻²⁰, so that sums of them are exact in float64 and one
     message moves a sum by at most 1, not by a rounding error more.
+
+    For tallies a message is P(I); for head counts it is P(I) over that of somebody just found
+    positive (`methods.headcount.standing_alarms`), so the bounds of the two cannot be compared.
 
     Attributes:
         low: messages up to this are background.
@@ -80,17 +88,27 @@ class Heads:
         release: the variant: `daily` or `news`.
         fading: of contacts, by their age.
         bounds: of the channels, by closeness.
+        merged_above: noise above which people are not told apart: all are in the first channel, and
+            nothing is in the others. Every channel has noise of its own, which costs more than it
+            tells when there is much; None if they always are.
     """
 
     release: str
     fading: float
     bounds: tuple[float, ...]
+    merged_above: float | None = None
+
+    def bounds_at(self, noise: float) -> tuple[float, ...]:
+        """Return the bounds of the channels that are counted with noise of a size."""
+        merged = self.merged_above is not None and noise > self.merged_above
+        return self.bounds[:1] if merged else self.bounds
 
     @classmethod
     def read(cls, about: Any) -> "Heads":
         """Return what a file says, or raise."""
-        if not isinstance(about, dict) or set(about) != {"release", "fading", "bounds"}:
-            raise InputError("heads need release, fading and bounds")
+        needed = {"release", "fading", "bounds", "merged_above"}
+        if not isinstance(about, dict) or set(about) != needed:
+            raise InputError(f"heads need {', '.join(sorted(needed))}")
         bounds = about["bounds"]
         if not isinstance(bounds, list) or not 1 <= len(bounds) <= MOST_CHANNELS:
             raise InputError(f"heads have from 1 to {MOST_CHANNELS} bounds")
@@ -98,6 +116,7 @@ class Heads:
             release=str(about["release"]),
             fading=float(about["fading"]),
             bounds=tuple(float(bound) for bound in bounds),
+            merged_above=None if about["merged_above"] is None else float(about["merged_above"]),
         )
 
 
@@ -109,7 +128,7 @@ class DecoderInputs:
         outcomes: own tests, int8 [days, people], oldest day first: 1, 0 or -1 without a test.
         mean_contacts: average contacts per day, float64 [people].
         age_groups: decade of age, uint8 [people]; None when unknown.
-        test_errors: how often tests err.
+        test_errors: what phones believe of tests.
     """
 
     outcomes: NDArray[np.int8]
@@ -129,13 +148,30 @@ def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
     return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
 
 
-def scaled_heads(numbers: NDArray[Any], noise: Any) -> Floats:
-    """Return noisy head counts on the scale of the network: float32, of the shape that was given.
+def head_evidence(numbers: NDArray[Any], noise: Any) -> Floats:
+    """Return what noisy head counts say for an infection: float32, of the shape that was given.
 
-    Divided by a variance, not by its root: that is how much evidence a number is (the log of a
-    likelihood ratio), so that numbers that are mostly noise vanish by themselves.
+    Heads are rare and whole. So a number with little noise is either next to 0, and says nothing,
+    or somebody; with much noise a number says what it is over the variance, and vanishes by itself.
+    Between the two is Bayes' rule: the expected number of heads h given the noisy one, up to 3, and
+    with it log(1 + 30·h), less that of a number of 0, so that 0 is no evidence. `noise` is the
+    standard deviation in heads: the multiplier of the mechanism, as the sensitivity is 1.
+
+    Cost: four exponentials and logarithms per number.
     """
-    return (numbers / (noise * noise + _HEADS_SPREAD * _HEADS_SPREAD)).astype(np.float32)
+    variance = noise * noise + _ROUNDING
+    nothing = 1.0 + _RISK * _expected_heads(np.zeros_like(variance), variance)
+    evidence = np.log((1.0 + _RISK * _expected_heads(numbers, variance)) / nothing)
+    return np.asarray(evidence, dtype=np.float32)
+
+
+def _expected_heads(numbers: Any, variance: Any) -> Any:
+    """Return about how many heads a noisy number is: k or more against k - 1, for every k."""
+    total = 0.0
+    for k in range(1, _MOST_HEADS + 1):
+        odds = (numbers - (k - 0.5)) / variance + math.log(_USUAL_ALARMS / k)
+        total = total + 0.5 * (1.0 + np.tanh(0.5 * odds))
+    return total
 
 
 def common_inputs(noise: Any, error_rates: Any) -> Floats:
@@ -164,7 +200,7 @@ class Decoder:
 
     Attributes:
         name: as it was asked for.
-        alarm: of the tallies it was trained for.
+        alarm: of the tallies or head counts it was trained for, each in their own unit.
         weights: float32 by name, as `shapes` says.
         provenance: where it comes from.
         heads: of the head counts it was trained for; None when it reads tallies.
@@ -216,14 +252,14 @@ class Decoder:
 
         Args:
             tallies: noisy, float64 [releases × channels, people], the newest release first, at
-                most 14 of them. Where there are fewer the network reads 0 for the rest.
+                most 14 of them; head counts as `head_evidence` of each. Where there are fewer the
+                network reads 0 for the rest.
             noise: standard deviation of a tally's noise.
             inputs: of everybody.
         """
         numbers, n_people = tallies.shape
-        scale = scaled_heads if self.heads else scaled_tallies
         scaled = np.zeros((n_people, self.channels * WINDOW), dtype=np.float32)
-        scaled[:, :numbers] = scale(tallies, noise).T
+        scaled[:, :numbers] = (tallies if self.heads else scaled_tallies(tallies, noise)).T
         w = self.weights
         errors = inputs.test_errors
         rates = (errors.false_positive_rate, errors.false_negative_rate)

@@ -33,13 +33,13 @@ def fold(
     if architecture.kind is Kind.PAPER:
         return _fold_paper(architecture, w, messages, ages)
     h = (messages / architecture.gamma)[:, None] * w["message.0.weight"][:, 0]
-    h = _maxmin(h + w["message.0.bias"][ages]) @ w["message.1.weight"].T + w["message.1.bias"][ages]
-    table = _maxmin(h) @ w["pool.0.weight"].T
+    h = _times(_maxmin(h + w["message.0.bias"][ages]), w["message.1.weight"])
+    table = _times(_maxmin(h + w["message.1.bias"][ages]), w["pool.0.weight"])
     public: Layers = ()
     for name in ("context.0", "context.1", "head"):
         weight = np.ascontiguousarray(weights[f"{name}.weight"].T)
         public += (weight, weights[f"{name}.bias"])
-    return np.ascontiguousarray(table), (*public, w["pool.1.weight"], w["pool.2.weight"][0])
+    return table, (*public, w["pool.1.weight"], w["pool.2.weight"][0])
 
 
 def _fold_paper(
@@ -47,20 +47,32 @@ def _fold_paper(
 ) -> tuple[Floats, Layers]:
     h = np.stack([messages, ages / (WINDOW - 1)], axis=1)
     for i in range(a.depth):
-        h = h @ w[f"g1.{i}.weight"].T + w[f"g1.{i}.bias"]
+        h = _times(h, w[f"g1.{i}.weight"]) + w[f"g1.{i}.bias"]
         h = h if i == a.depth - 1 else np.maximum(h, 0.0)
-    table = h @ w["g2.0.weight"].T
+    table = _times(h, w["g2.0.weight"])
     hidden = range(1, a.depth - 1)
     middle = np.array([w[f"g2.{i}.weight"] for i in hidden]).reshape(-1, a.width, a.width)
     biases = np.array([w[f"g2.{i}.bias"] for i in hidden]).reshape(-1, a.width)
     last = f"g2.{a.depth - 1}"
-    return np.ascontiguousarray(table), (
+    return table, (
         w["g2.0.bias"],
         middle,
         biases,
         w[f"{last}.weight"][0],
         w[f"{last}.bias"][0],
     )
+
+
+def _times(rows: Floats, weight: Floats) -> Floats:
+    """Return rows [n, inputs] times a map [outputs, inputs], summed input by input.
+
+    A library for matrices sums in an order of its own, which depends on the processor: then one
+    model would have another table, in its last bits, on another machine.
+    """
+    total = np.zeros((len(rows), len(weight)))
+    for k in range(weight.shape[1]):
+        total += rows[:, k, None] * weight[:, k]
+    return total
 
 
 def _maxmin(values: Floats) -> Floats:
