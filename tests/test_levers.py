@@ -419,12 +419,81 @@ def test_zero_and_full_budgets_end_properly():
     assert logs[-1].contacts.senders.size == 0
 
 
+def test_no_more_tests_than_all_levers_may_have_together():
+    world = World(
+        symptoms={"severe": 1.0, "background": 0.0},
+        household={"days": 10},
+        release_tests={"capacity": 1.0, "after": 1},
+        most_tests=0.5,  # three of six
+    )
+    _, tested, _ = world.step(ill=[0, 1], scores=[0, 0, 0, 3, 2, 1], most_tests=6)
+    assert set(tested) == {0, 1, 3}  # the ill first, what they leave by score
+    _, tested, _ = world.step(ill=[0, 1, 2, 5], most_tests=6)
+    assert len(tested) == 3
+    assert set(tested) <= {0, 1, 2, 5}
+
+
+def test_no_more_people_in_quarantine_than_all_levers_may_send():
+    quarantine = {"capacity": 1.0, "days": 10}
+    world = World(household={"days": 10}, quarantine=quarantine, most_quarantined=0.5)
+    *_, told = world.step(positives=[0, 2], scores=[0, 0, 0, 0, 0, 9])
+    home, *_ = world.step()
+    assert told.notices == 3  # housemates 1, 3 and 4; nobody is left for the highest score
+    assert home == [0, 1, 2, 3, 4]
+    world = World(household={"days": 10}, quarantine=quarantine, most_quarantined=0.5)
+    *_, told = world.step(positives=[0], scores=[0, 0, 1, 2, 3, 9])
+    home, *_ = world.step()
+    assert told.notices == 3
+    assert home == [0, 1, 4, 5]  # 1 and the two highest
+    world = World(household={"days": 10}, most_quarantined=1 / 6)
+    *_, told = world.step(positives=[0, 2])
+    assert told.notices == 1  # by lot
+
+
+def test_who_waits_at_home_is_in_the_budget_of_quarantine():
+    symptoms = {"severe": 1.0, "background": 0.0, "waits_at_home": True}
+    world = World(symptoms=symptoms, most_quarantined=1 / 3)
+    _, tested, _ = world.step(ill=[0, 1, 2, 3])
+    home, *_ = world.step()
+    assert len(tested) == 4
+    assert len(home) == 2
+
+
+def test_budgets_of_all_levers_hold_in_the_loop_on_every_day():
+    policy = FULL | {"most_tests": 0.05, "most_quarantined": 0.1}
+    logs = days_of(method="random", policy=policy, tests={"capacity": 1.0}, days=12)
+    assert max(log.tested.size for log in logs) == 20  # of 400
+    assert max(log.measures.quarantined.sum() for log in logs) == 40
+    free = days_of(method="random", policy=FULL, tests={"capacity": 1.0}, days=4)
+    assert max(log.measures.quarantined.sum() for log in free) > 40  # it can fail
+
+
+def test_other_illness_sends_a_household_home_when_symptoms_do():
+    symptoms = {"mild": 1.0, "background": 1.0, "capacity": 0.0}
+    household = {"days": 3, "trigger": "symptoms"}
+    world = World(symptoms=symptoms, household=household)
+    world.step()
+    home, *_ = world.step()
+    assert home == [0, 1, 2, 3, 4, 5]
+    world = World(household=household)  # nobody notices symptoms
+    world.step()
+    home, *_ = world.step()
+    assert home == []
+
+
 def test_without_scores_nobody_is_sent_home_by_score():
     policy = {"name": "levers", "quarantine": {"capacity": 0.1, "days": 5}}
     assert any(log.isolated.any() for log in days_of(method="random", policy=policy))
     config = dt.RunConfig(**SMALL, method="none", policy=policy)
     assert config.digest == dt.RunConfig(**SMALL, method="none").digest
     policy |= {"symptoms": {"severe": 1.0, "background": 0.0}}
+    bare = {key: value for key, value in policy.items() if key != "quarantine"}
+    config = dt.RunConfig(**SMALL, method="none", policy=policy)
+    assert config.digest == dt.RunConfig(**SMALL, method="none", policy=bare).digest
+    fewer = dt.RunConfig(**SMALL | {"tests": {"capacity": 0.5}}, method="none", policy=policy)
+    assert config.digest == fewer.digest == dt.RunConfig(**fewer.effective()).digest
+    by_chance = dt.RunConfig(**SMALL, method="random", policy=policy)
+    assert by_chance.digest != dt.RunConfig(**SMALL, method="random", policy=bare).digest
     logs = days_of(method="none", policy=policy)
     assert sum(log.tested.size for log in logs) > 0
     assert not any(log.measures.quarantined.any() for log in logs)

@@ -132,6 +132,8 @@ class PolicySettings(Plugin):
     noun: ClassVar[str] = "policy"
     # Whether people who stay at home can be tested there.
     tests_at_home: ClassVar[bool] = False
+    # Keys of what acts on scores, which is off by default.
+    by_score: ClassVar[tuple[str, ...]] = ()
 
     @property
     def reads_contacts(self) -> bool:
@@ -149,8 +151,9 @@ class PolicySettings(Plugin):
         return False
 
     def without_scores(self) -> Self:
-        """Return the settings for a method whose scores mean nothing."""
-        return self
+        """Return the settings for a method whose scores mean nothing: `by_score` as by default."""
+        usual = {key: type(self).model_fields[key].default for key in self.by_score}
+        return self.model_copy(update=usual)
 
     @abstractmethod
     def build(self, isolation: IsolationRules, seed: int) -> Policy:

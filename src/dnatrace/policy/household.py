@@ -24,7 +24,8 @@ class HouseholdSettings(StayRules):
     days: Days = setting(0, "length of the stay, from the day after the notice; 0 for none")
     trigger: Trigger = setting(
         Trigger.POSITIVE,
-        "a `positive` result of a housemate, or `symptoms`, which send home the ill person as well",
+        "a `positive` result of a housemate, or `symptoms`, also of another illness (`symptoms`), "
+        "which send home the ill person as well",
     )
 
     @property

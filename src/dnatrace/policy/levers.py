@@ -5,7 +5,7 @@ are on are combined here. With all of them off this is `highest-scores`, bit by 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from dnatrace.policy.stays import Known, SendsHome
 from dnatrace.policy.symptoms import Symptoms, SymptomsSettings
 from dnatrace.privacy.release import Released
 from dnatrace.rng import Stream
-from dnatrace.settings import setting
+from dnatrace.settings import Share, setting
 
 _POSITIVE, _WAITING = "positive", "waiting"
 _OPEN_END = np.iinfo(np.int32).max
@@ -33,6 +33,7 @@ class LeversSettings(PolicySettings):
     """Tests and isolation as in `highest-scores`, and the levers that are switched on."""
 
     tests_at_home: ClassVar[bool] = True
+    by_score: ClassVar[tuple[str, ...]] = ("quarantine",)
     name: Literal["levers"] = setting("levers", "who is tested and who isolates, on which grounds")
     symptoms: SymptomsSettings = SymptomsSettings()
     household: HouseholdSettings = HouseholdSettings()
@@ -40,6 +41,14 @@ class LeversSettings(PolicySettings):
     release_tests: ReleaseTestsSettings = ReleaseTestsSettings()
     manual: ManualSettings = ManualSettings()
     notification: NotificationSettings = NotificationSettings()
+    most_tests: Share = setting(
+        1.0, "share of the population tested per day in all: symptoms first, by score last"
+    )
+    most_quarantined: Share = setting(
+        1.0,
+        "share of the population at home at once for another reason than a positive result of "
+        "their own; beyond it a lot decides who is told, of scores the highest",
+    )
 
     @property
     def reads_contacts(self) -> bool:
@@ -56,11 +65,6 @@ class LeversSettings(PolicySettings):
         """Whether a lever works without scores."""
         alone = (self.symptoms, self.household, self.release_tests, self.manual, self.notification)
         return any(lever.is_on for lever in alone)
-
-    def without_scores(self) -> Self:
-        """Return the settings without quarantine by score."""
-        off = self.quarantine.model_copy(update={"capacity": 0.0})
-        return self.model_copy(update={"quarantine": off})
 
     def build(self, isolation: IsolationRules, seed: int) -> Policy:
         """Return the policy of these settings."""
@@ -80,7 +84,10 @@ class LeversSettings(PolicySettings):
             if self.release_tests.is_on
             else None,
             senders=tuple(senders),
+            illness=Symptoms(settings=self.symptoms, seed=seed) if self.symptoms.seen else None,
             look_back=max(self.manual.look_back, self.notification.look_back),
+            most_tests=self.most_tests,
+            most_quarantined=self.most_quarantined,
         )
 
 
@@ -113,14 +120,20 @@ class Levers:
         symptoms: tests of people with symptoms; None when off.
         release_tests: tests of people in quarantine; None when off.
         senders: what sends people home, in order.
+        illness: tells other illness, which nobody can tell from this one; None for none.
         look_back: how many days of contacts are kept for those that ask.
+        most_tests: share of the people who are tested per day.
+        most_quarantined: share of the people at home for another reason than a positive result.
     """
 
     usual: HighestScores
     symptoms: Symptoms | None = None
     release_tests: ReleaseTests | None = None
     senders: tuple[SendsHome, ...] = field(default=())
+    illness: Symptoms | None = None
     look_back: int = 7
+    most_tests: float = 1.0
+    most_quarantined: float = 1.0
 
     def start(self, n_people: int) -> LeversState:
         """Return a state in which nobody is at home."""
@@ -134,6 +147,7 @@ class Levers:
             positive_on=stays.nobody(n_people),
             tested_on=stays.nobody(n_people),
             days=(),
+            room=n_people,
         )
         memories = {sender.name: sender.start() for sender in self.senders}
         return LeversState(known=known, memories=memories, quarantined=free)
@@ -162,21 +176,46 @@ class Levers:
     ) -> tuple[Ids, LeversState]:
         """Return whom to test: of symptoms, to be released, by score; each within its budget."""
         known, until = state.known, dict(state.known.until)
-        asking = self.symptoms.choose(situation, known) if self.symptoms else np.empty(0, np.int64)
-        if self.symptoms and situation.day >= self.usual.rules.start_day:
-            waiting = self.symptoms.waits(asking, situation.day)
-            until[_WAITING] = until[_WAITING].copy()
-            until[_WAITING][waiting] = _OPEN_END  # until the result is known
-        chosen = stays.mask_of(asking, situation.eligible.size)
+        n_people, asking = situation.eligible.size, np.empty(0, np.int64)
+        room = stays.most_of(self.most_tests, n_people)
+        if self.symptoms:
+            asking = self.symptoms.choose(situation, known, room)
+            until[_WAITING] = self._wait(self.symptoms, asking, situation.day, until)
+        chosen = stays.mask_of(asking, n_people)
         if self.release_tests:
-            chosen[self.release_tests.choose(_but(situation, chosen), known)] = True
-        by_score, _ = self.usual.choose(released, _but(situation, chosen), until[_POSITIVE])
+            left = room - int(chosen.sum())
+            chosen[self.release_tests.choose(_but(situation, chosen), known, left)] = True
+        left = min(situation.most_tests, room - int(chosen.sum()))
+        others = replace(_but(situation, chosen), most_tests=left)
+        by_score, _ = self.usual.choose(released, others, until[_POSITIVE])
         chosen[by_score] = True
         tested = np.flatnonzero(chosen)
         tested_on = known.tested_on.copy()
         tested_on[tested] = situation.day
         known = replace(known, until=until, tested_on=tested_on)
         return tested, replace(state, known=known, n_told=by_score.size)
+
+    def _wait(
+        self, symptoms: Symptoms, asking: Ids, day: int, until: dict[str, NDArray[np.int32]]
+    ) -> NDArray[np.int32]:
+        """Return the last days of waiting, open for those who wait at home for a result."""
+        if day < self.usual.rules.start_day:
+            return until[_WAITING]
+        stream = Stream(self.usual.seed, "levers/waiting/lot")
+        waiting = symptoms.waits(asking, day)
+        begun = until[_WAITING].copy()
+        begun[stays.by_lot(waiting, self._room(until, day), day=day, stream=stream)] = _OPEN_END
+        return begun
+
+    def _room(self, until: dict[str, NDArray[np.int32]], day: int) -> int:
+        """Return how many more may be sent home on a day, whoever of those at home is positive.
+
+        A stay of tomorrow can only end earlier than it is planned, so what holds for tomorrow holds
+        for all days after it.
+        """
+        others = [last > day for reason, last in until.items() if reason != _POSITIVE]
+        most = stays.most_of(self.most_quarantined, others[0].size)
+        return most - int(np.logical_or.reduce(others).sum())
 
     def respond(self, positives: Ids, day: int, state: LeversState) -> LeversState:
         """Return the state after positives were admitted to isolation."""
@@ -189,13 +228,18 @@ class Levers:
     def follow_up(self, evening: Evening, state: LeversState) -> LeversState:
         """Return the state after results ended stays and levers told people to stay at home."""
         known, memories, n_told = self._results(evening, state.known), dict(state.memories), 0
+        if self.illness is not None:
+            ill = self.illness.ill(evening.onsets, evening.day)
+            evening = replace(evening, onsets=ill)
         if evening.contacts is not None:
             days = (*known.days, evening.contacts)
             known = replace(known, days=days[-self.look_back :])
         for sender in self.senders:
+            known = replace(known, room=self._room(known.until, evening.day))
             told, memories[sender.name] = sender.tell(evening, known, memories[sender.name])
             if evening.day < self.usual.rules.start_day:
                 continue
+            told = self._within(told, sender, known, evening.day)
             stream = Stream(self.usual.seed, f"levers/{sender.name}/adherence")
             begun = stays.begin(
                 known.until[sender.name], told, day=evening.day, rules=sender.rules, stream=stream
@@ -203,6 +247,17 @@ class Levers:
             known = replace(known, until=known.until | {sender.name: begun})
             n_told += told.size
         return replace(state, known=known, memories=memories, n_told=state.n_told + n_told)
+
+    def _within(self, told: Ids, sender: SendsHome, known: Known, day: int) -> Ids:
+        """Return who is told: those already in quarantine, and by lot as many as there is room."""
+        if self.most_quarantined >= 1.0:
+            return told
+        others = [last for reason, last in known.until.items() if reason != _POSITIVE]
+        stays_anyway = np.max(others, axis=0) > day
+        new = told[~stays_anyway[told]]
+        stream = Stream(self.usual.seed, f"levers/{sender.name}/lot")
+        drawn = stays.by_lot(new, known.room, day=day, stream=stream)
+        return np.sort(np.concatenate([told[stays_anyway[told]], drawn]))
 
     def _results(self, evening: Evening, known: Known) -> Known:
         """End the waiting of those who have a result, and the stays that a negative one ends."""

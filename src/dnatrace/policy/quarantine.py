@@ -52,7 +52,7 @@ class Quarantine:
         told = choose_tests(
             evening.released,
             eligible=eligible,
-            most=min(most_of(self.rules.capacity, n_people), room),
+            most=min(most_of(self.rules.capacity, n_people), room, known.room),
             ties=Stream(self.seed, "levers/quarantine/ties").uniform(everyone, evening.day),
         )
         return told, None

@@ -17,7 +17,7 @@ class ReleaseTestsSettings(Settings):
     after: Days = setting(
         5,
         "the day of the stay from which on a person is tested, once",
-        source="Test to Release for travellers, England, from December 2020: from day 5",
+        source="Test to Release for travellers, England, from 15 December 2020: from day 5",
     )
 
     @property
@@ -33,13 +33,13 @@ class ReleaseTests:
     settings: ReleaseTestsSettings
     seed: int
 
-    def choose(self, situation: Situation, known: Known) -> Ids:
-        """Return who is tested to be released, at most the capacity. Cost: O(people)."""
+    def choose(self, situation: Situation, known: Known, room: int) -> Ids:
+        """Return who is tested to be released, within capacity and room. Cost: O(people)."""
         day = situation.day
         due = known.releasable & (day - known.since + 1 >= self.settings.after)
         due &= known.tested_on < known.since
         waiting = np.flatnonzero(due & situation.reachable)
-        most = most_of(self.settings.capacity, due.size)
+        most = min(most_of(self.settings.capacity, due.size), room)
         if waiting.size <= most:
             return waiting
         turn = Stream(self.seed, "levers/release-tests/turn").uniform(waiting, day)

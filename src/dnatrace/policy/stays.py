@@ -13,7 +13,10 @@ from dnatrace.rng import Stream
 from dnatrace.settings import Days, Settings, Share, setting
 
 Until = NDArray[np.int32]  # the last day at home of everybody
-EXEMPT = "UK guidance on contacts, 2020 to 2022: not within 90 days of an own positive PCR test"
+EXEMPT = (
+    "UK guidance, 2020 to 2022: no other PCR test within 90 days of a positive one without new "
+    "symptoms; taken here for being told, too"
+)
 
 
 class StayRules(Settings):
@@ -22,7 +25,8 @@ class StayRules(Settings):
     days: Days = setting(
         10,
         "length of the stay, from the day after the notice",
-        source="contacts in England stayed at home for 10 days from 14 December 2020 on",
+        source="UK chief medical officers, 11 December 2020: contacts stay at home for 10 days "
+        "from 14 December on",
     )
     adherence: Share = setting(1.0, "share of those told who stay at home")
     adherence_unit: AdherenceUnit = setting(
@@ -47,6 +51,7 @@ class Known:
         positive_on: the day of the last positive result, int32.
         tested_on: the day of the last test that was ordered, int32.
         days: everybody's contacts of the last days, the oldest first; empty unless a lever asks.
+        room: how many people more may be sent home.
     """
 
     at_home: NDArray[np.bool_]
@@ -56,6 +61,7 @@ class Known:
     positive_on: NDArray[np.int32]
     tested_on: NDArray[np.int32]
     days: tuple[DayContacts, ...]
+    room: int
 
     def stays(self, day: int) -> NDArray[np.bool_]:
         """Return who is known to be at home on a day, bool [people]."""
@@ -97,6 +103,13 @@ def mask_of(people: Ids, n_people: int) -> NDArray[np.bool_]:
     mask = np.zeros(n_people, dtype=np.bool_)
     mask[people] = True
     return mask
+
+
+def by_lot(people: Ids, room: int, *, day: int, stream: Stream) -> Ids:
+    """Return as many of the people as there is room for, drawn by lot: ids."""
+    if people.size <= room:
+        return people
+    return np.sort(people[np.argsort(stream.uniform(people, day), kind="stable")[: max(0, room)]])
 
 
 def most_of(share: float, n_people: int) -> int:

@@ -29,9 +29,14 @@ class SymptomsSettings(Settings):
     )
 
     @property
+    def seen(self) -> bool:
+        """Whether anybody who falls ill, of whatever, is noticed."""
+        return self.severe > 0.0 or self.mild > 0.0
+
+    @property
     def is_on(self) -> bool:
         """Whether anybody is tested."""
-        return self.capacity > 0.0 and (self.severe > 0.0 or self.mild > 0.0)
+        return self.capacity > 0.0 and self.seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,22 +46,22 @@ class Symptoms:
     settings: SymptomsSettings
     seed: int
 
-    def ill(self, situation: Situation) -> NDArray[np.uint8]:
+    def ill(self, onsets: NDArray[np.uint8], day: int) -> NDArray[np.uint8]:
         """Return the severity of what begins today, of any illness: uint8 [people]."""
-        everyone = np.arange(situation.onsets.size)
-        draws = Stream(self.seed, "levers/symptoms/background").uniform(everyone, situation.day)
+        everyone = np.arange(onsets.size)
+        draws = Stream(self.seed, "levers/symptoms/background").uniform(everyone, day)
         other = np.where(draws < self.settings.background, np.uint8(Severity.MILD), np.uint8(0))
-        return np.maximum(situation.onsets, other)
+        return np.maximum(onsets, other)
 
-    def choose(self, situation: Situation, known: Known) -> Ids:
-        """Return who is tested because of symptoms, at most the capacity. Cost: O(people)."""
-        ill, day = self.ill(situation), situation.day
+    def choose(self, situation: Situation, known: Known, room: int) -> Ids:
+        """Return who is tested because of symptoms, within capacity and room. Cost: O(people)."""
+        day, ill = situation.day, self.ill(situation.onsets, situation.day)
         chance = np.array([0.0, self.settings.mild, self.settings.severe])[ill]
         everyone = np.arange(ill.size)
         asks = Stream(self.seed, "levers/symptoms/ask").uniform(everyone, day) < chance
         rules = StayRules(exempt_days=self.settings.exempt_days)
         asking = np.flatnonzero(asks & situation.reachable & ~known.exempt(day, rules))
-        most = most_of(self.settings.capacity, ill.size)
+        most = min(most_of(self.settings.capacity, ill.size), room)
         if asking.size <= most:
             return asking
         turn = Stream(self.seed, "levers/symptoms/turn").uniform(asking, day)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from dnatrace.errors import InputError
 from dnatrace.methods.chance import NoneSettings
@@ -72,7 +72,7 @@ def ratio_of_means(above: NDArray[np.float64], below: NDArray[np.float64]) -> Ra
     if n < 2:
         return Ratio(value=a / b)
     (v_aa, v_ab), (_, v_bb) = np.cov(above, below) / n
-    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
+    t = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))
     # The ratios r with (a - r·b)² ≤ t² Var(a - r·b): between the roots of q·r² - 2·p·r + c.
     q, p, c = b**2 - t**2 * v_bb, a * b - t**2 * v_ab, a**2 - t**2 * v_aa
     inside = p**2 - q * c

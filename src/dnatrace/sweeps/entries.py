@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from dnatrace.errors import InputError
@@ -30,7 +31,7 @@ def check(configs: Any) -> None:
 
 def check_seeds(seeds: Any) -> None:
     """Raise unless there is a list of different whole numbers."""
-    if not isinstance(seeds, Sequence) or not all(isinstance(seed, int) for seed in seeds):
+    if not isinstance(seeds, Sequence) or not all(isinstance(seed, Integral) for seed in seeds):
         raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
     if seeds and min(seeds) < 0:
         raise InputError(f"seeds: they are at least 0, not {min(seeds)}")
@@ -45,7 +46,7 @@ def config_of(entry: Entry) -> RunConfig:
 
 def labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
     """Return entries by what differs between them."""
-    settings = [flatten(config_of(entry).as_dict()) | {"seed": None} for entry in entries]
+    settings = [flatten(config_of(entry).effective()) | {"seed": None} for entry in entries]
     differing = [
         key
         for key in dict.fromkeys(key for values in settings for key in values)

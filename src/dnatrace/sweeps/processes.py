@@ -145,7 +145,7 @@ def _serve(connection: Connection, threads: int) -> None:
     """Be a worker: run what comes through the pipe until it closes."""
     import numba  # noqa: PLC0415 - in the worker, not before
 
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    threading.Thread(target=die_with_parent, daemon=True).start()
     numba.set_num_threads(min(threads, numba.get_num_threads()))
     connection.send("ready")
     while True:
@@ -155,7 +155,7 @@ def _serve(connection: Connection, threads: int) -> None:
             return  # nobody listens any more
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """End this process when the one that started it has ended, however it did."""
     parent = parent_process()
     if parent is not None:

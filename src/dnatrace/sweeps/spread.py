@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
+ROUNDING = 1e-12  # a spread of this share of its values is that of rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,12 +40,16 @@ class Spread:
 
     @property
     def half_width(self) -> float:
-        """Half of the 90 % Student-t interval of the mean; NaN for one seed."""
+        """Half of the 90 % Student-t interval of the mean; NaN for one seed.
+
+        0 where values differ in their last digits alone, as quotients of equal counts do.
+        """
         n = self.values.size
         if n < 2:
             return math.nan
-        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
-        return float(quantile * self.values.std(ddof=1) / math.sqrt(n))
+        quantile = stdtrit(n - 1, (1 + CONFIDENCE) / 2)
+        half = float(quantile * self.values.std(ddof=1) / math.sqrt(n))
+        return half if not half <= ROUNDING * float(np.abs(self.values).max()) else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -111,6 +111,8 @@ def expand(values: Mapping[str, Any]) -> list[RunConfig]:
     """Return the configurations that the values of a sweep file ask for."""
     base = dict(values)
     preset = base.pop("preset", DEFAULT_PRESET)
+    if "seed" in base:
+        raise InputError("seed: give seeds, a list, in its place")
     seeds = _read_seeds(base.pop("seeds", None))
     blocks = base.pop("grid", {})
     settings = [

@@ -1,0 +1,124 @@
+"""`dnatrace plan`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Exit, Option
+
+from dnatrace.cli._command import Answer, command, needs_extra, table
+from dnatrace.cli._configuration import Setting
+from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
+
+if TYPE_CHECKING:
+    from dnatrace.plans.planning import Plan, Planner
+
+
+@command(kernels=True)
+def plan(
+    scenario: Annotated[str, Option(help="The world, as `dnatrace config scenarios` lists them.")],
+    tests: Annotated[float, Option(help="Share of the people tested per day, at most.")],
+    quarantine: Annotated[float, Option(help="Share of them in quarantine on a day, at most.")],
+    epsilon: Annotated[float, Option(help="ε of one test of a person; 0: no messages at all.")],
+    setting: Setting = None,
+    people: Annotated[int | None, Option(help="Size of the population.")] = None,
+    days: Annotated[int | None, Option(help="Length of the runs.")] = None,
+    evaluations: Annotated[int | None, Option(min=1, help="Proposals; 200 by default.")] = None,
+    seeds: Annotated[int | None, Option(min=1, help="For validation, and fresh; 10.")] = None,
+    seed: Annotated[int, Option(min=0, help="Same seed, same plan.")] = 0,
+    quick: Annotated[bool, Option("--quick", help="A small version that says so.")] = False,
+    out: Annotated[Path | None, Option(help="Directory for JSON, MD, HTML and CSV.")] = None,
+    store: Annotated[Path | None, Option(help="Directory of the runs; OUT/runs.")] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
+) -> Answer:
+    """Say what to do with so many tests, so much quarantine and so much privacy to spend.
+
+    Searches levers, their sizes, methods and ε on validation seeds; what it recommends, the front
+    of alternatives and what one more of each budget is worth are measured on fresh seeds.
+    Quarantine is being at home for another reason than a positive result of one's own. Budgets
+    hold on every day. Runs are kept in the store, so that an interrupted call resumes.
+
+    Example: dnatrace plan --scenario autumn --tests 0.01 --quarantine 0.02 --epsilon 5 --out plan
+    """
+    start(cluster)
+    with needs_extra("plan", "dnatrace plan"):
+        from dnatrace.plans import planning
+    from dnatrace.plans.budgets import Budgets
+    from dnatrace.sweeps.study import kept_in
+
+    with kept_in(store or (out / "runs" if out is not None else None)) as kept:
+        planner = planning.Planner(
+            world=planning.world_of(scenario, setting or (), quick=quick, people=people, days=days),
+            budgets=Budgets(tests=tests, quarantine=quarantine, epsilon=epsilon),
+            effort=planning.effort_of(evaluations, seeds, quick=quick),
+            store=kept,
+            seed=seed,
+            where={"workers": workers, "cluster": cluster},
+        )
+        _check(planner, out)
+        found = _made(planner)
+    return _answer(found, quick, out, _command_line(planner, quick))
+
+
+def _made(planner: "Planner") -> "Plan":
+    """Make the plan; a run that fails is told in one line, exit code 1."""
+    from dnatrace.plans import planning
+    from dnatrace.runs.progress import tracker
+
+    with told_in_one_line():
+        try:
+            return planning.make_plan(planner, tracker("plan"))
+        except planning.RunFailedError as error:
+            print(f"dnatrace: {error}", file=sys.stderr)
+            raise Exit(1) from None
+
+
+def _check(planner: "Planner", out: Path | None) -> None:
+    """Raise before the work is done, if the world is wrong or the files could not be written."""
+    from dnatrace.runs import store as stores
+
+    planner.world.usual  # noqa: B018 - raises when a setting is wrong
+    if out is not None:
+        stores.check_store(out)
+    stores.check_store(planner.store)
+
+
+def _command_line(planner: "Planner", quick: bool) -> str:
+    """Return the command that repeats the plan, without the folders of this machine."""
+    world, budgets, effort = planner.world, planner.budgets, planner.effort
+    size = {} if quick else world.overrides
+    parts = [f"dnatrace plan --scenario {world.scenario} --tests {budgets.tests:g}"]
+    parts += [f"--quarantine {budgets.quarantine:g} --epsilon {budgets.epsilon:g}"]
+    parts += [f"--set {text}" for text in world.settings]
+    parts += [f"--{name} {value}" for name, value in size.items()]
+    parts += [f"--evaluations {effort.evaluations} --seeds {effort.seeds} --seed {planner.seed}"]
+    return " ".join([*parts, *(["--quick"] if quick else [])])
+
+
+def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
+    """Write the plan, and return it for JSON and the terminal."""
+    from dnatrace.plans import files, page, words
+    from dnatrace.sweeps.results import write_all
+
+    if out is not None:
+        rendered = page.render(found, line, small=small)
+        write_all(files.plan_files(found, line, small=small, page=rendered), out)
+    said = words.recommendation(found)
+    rows = [dict(zip(files.SHORT_HEAD, row, strict=True)) for row in files.short_cells(found)]
+    return Answer(
+        values=files.as_values(found, small=small),
+        shown=[
+            *([files.WARNING] if small else []),
+            "What to do",
+            *(f"  - {text}" for text in said["do"]),
+            *(f"\n{name}: {said[key]}" for key, name in files.HEADINGS.items()),
+            "\nWhat this does not know",
+            *(f"  - {text}" for text in said["unknown"]),
+            "\nWhat each constraint and each part is worth",
+            *(f"  - {text}" for text in words.margin_lines(found)),
+            "\nThe front, and what is not offered",
+            table(rows),
+            *([f"Written to {out}"] if out is not None else []),
+        ],
+    )

@@ -1,0 +1,169 @@
+"""What a health service can decide, as settings of a run and in words.
+
+Sizes are shares of a budget, so that the same action can be taken with more of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from dnatrace.plans.budgets import Budgets
+from dnatrace.policy.household import Trigger
+from dnatrace.policy.levers import LeversSettings
+from dnatrace.runs.config import RunConfig, load_config
+
+NO_SCORES, FLOOR = "none", "public-facts"
+SENDS_HOME = ("household", "quarantine")
+_SOMEBODY = 1e-9  # of a share: nobody follows, and everybody may be told
+# Tracing methods by what they are called in a plan. Which of them have a proof is asked of runs.
+METHODS: dict[str, dict[str, Any]] = {
+    NO_SCORES: {"method": "none"},
+    FLOOR: {"method": "public-facts"},
+    "headcount": {"method": "headcount"},
+    "headcount news": {"method": "headcount", "release": "news"},
+}
+EXACT, TRUTH, APP_RULE = "exact messages", "truth", "app rule"
+# Not offered: what could be had without privacy, by the same policy.
+BOUNDS: dict[str, dict[str, Any]] = {
+    EXACT: {"method": "fn"},
+    TRUTH: {"method": "oracle"},
+    # The rule of exposure-notification apps; 72 % of users report (Wymant et al. 2021).
+    APP_RULE: {"method": "none", "policy.notification.consent": 0.72},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Where a plan is made.
+
+    Attributes:
+        scenario: name.
+        settings: texts "section.key=value" laid over it.
+        overrides: by dotted key: people and days.
+    """
+
+    scenario: str
+    settings: tuple[str, ...] = ()
+    overrides: Mapping[str, Any]
+
+    def config(self, **changes: Any) -> RunConfig:
+        """Return the world with changes."""
+        over = dict(self.overrides) | changes
+        return load_config(scenario=self.scenario, settings=self.settings, overrides=over)
+
+    @property
+    def usual(self) -> RunConfig:
+        """The scenario as it is, with no method: its status quo."""
+        return self.config(method="none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """What is done.
+
+    Attributes:
+        method: of `METHODS`.
+        epsilon: of a person; 0 for methods without messages.
+        tests: share of the budget of tests that is used.
+        for_scores: share of these that is kept for the highest scores; they also get what people
+            with symptoms leave.
+        negative_ends: whether a negative result of one's own ends a quarantine.
+        to_release: share of these tests that is for people in quarantine, to end it.
+        waits: whether people with symptoms wait for their result at home.
+        household_days: how long housemates stay at home; 0 for not at all.
+        household_trigger: on what.
+        by_score: share of the budget of quarantine that the highest scores may fill.
+        score_days: how long these stay at home.
+        staff: whether staff of the scenario trace contacts.
+    """
+
+    method: str = NO_SCORES
+    epsilon: float = 0.0
+    tests: float = 1.0
+    for_scores: float = 0.0
+    negative_ends: bool = False
+    to_release: float = 0.0
+    waits: bool = False
+    household_days: int = 0
+    household_trigger: str = Trigger.POSITIVE.value
+    by_score: float = 0.0
+    score_days: int = 10
+    staff: bool = True
+
+    def plain(self, budgets: Budgets) -> Self:
+        """Return the same action without what has no effect."""
+        action = self
+        if budgets.tests == 0.0 or self.tests == 0.0:
+            action = replace(action, tests=0.0, for_scores=0.0, to_release=0.0, waits=False)
+        if budgets.quarantine == 0.0:
+            action = replace(action, waits=False, household_days=0, by_score=0.0)
+        if action.method == NO_SCORES:
+            action = replace(action, for_scores=0.0, by_score=0.0)
+        if action.household_days == 0:
+            action = replace(action, household_trigger=Trigger.POSITIVE.value)
+        if action.by_score == 0.0:
+            action = replace(action, score_days=10)
+        if action.household_days == 0 and action.by_score == 0.0:
+            action = replace(action, negative_ends=False)
+        if action.tests == 0.0 or not action.negative_ends:
+            action = replace(action, negative_ends=False, to_release=0.0)
+        return action
+
+    def config(self, world: World, budgets: Budgets) -> RunConfig:
+        """Return the action as a configuration."""
+        return world.config(**self._settings(world, budgets), **METHODS[self.method])
+
+    def bound(self, world: World, budgets: Budgets, name: str) -> RunConfig:
+        """Return the same policy with a method of `BOUNDS`, which is not offered."""
+        return world.config(**self._settings(world, budgets), **BOUNDS[name])
+
+    def _settings(self, world: World, budgets: Budgets) -> dict[str, Any]:
+        """Return settings by dotted key; nobody follows a lever more than the world has them do."""
+        follows = {name: follow(world.usual, name) for name in (*SENDS_HOME, "symptoms")}
+        total, filled = self.tests * budgets.tests, self.by_score * budgets.quarantine
+        # So many per day fill it by the time the first stays end; some of those told do not follow.
+        told = filled / (self.score_days * max(follows["quarantine"], _SOMEBODY))
+        told = min(1.0, max(told, 1.0 / world.usual.people)) if filled > 0.0 else 0.0
+        settings: dict[str, Any] = {
+            "policy.name": "levers",
+            "tests.capacity": total,
+            "policy.most_tests": total,
+            "policy.most_quarantined": budgets.quarantine,
+            "policy.symptoms.capacity": total * (1.0 - self.for_scores),
+            "policy.symptoms.waits_at_home": self.waits,
+            "policy.release_tests.capacity": total * self.to_release,
+            "policy.household.days": self.household_days,
+            "policy.household.trigger": self.household_trigger,
+            "policy.quarantine.days": self.score_days,
+            "policy.quarantine.most_at_once": filled,
+            "policy.quarantine.capacity": told,
+        }
+        settings |= {f"policy.{name}.adherence": share for name, share in follows.items()}
+        settings |= {f"policy.{name}.negative_ends": self.negative_ends for name in SENDS_HOME}
+        settings |= {} if self.staff else {"policy.manual.capacity": 0.0}
+        if self.epsilon > 0.0:
+            settings |= {"epsilon": self.epsilon, "unit": "person"}
+        return settings
+
+
+def follow(usual: RunConfig, lever: str) -> float:
+    """Return the share of those told by a lever who stay at home.
+
+    As the scenario says; where it says nothing, as many as isolate after a positive result.
+    """
+    policy = usual.policy
+    if isinstance(policy, LeversSettings):
+        rules = getattr(policy, lever)
+        if "adherence" in rules.model_fields_set:
+            return float(rules.adherence)
+    return usual.isolation.adherence
+
+
+def has_staff(usual: RunConfig) -> bool:
+    """Return whether staff of the scenario trace contacts by hand."""
+    return isinstance(usual.policy, LeversSettings) and usual.policy.manual.is_on
+
+
+def people_ask(usual: RunConfig) -> bool:
+    """Return whether people with symptoms ask for tests in the scenario."""
+    return isinstance(usual.policy, LeversSettings) and usual.policy.symptoms.is_on

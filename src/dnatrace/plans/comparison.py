@@ -1,0 +1,222 @@
+"""What is measured on fresh seeds: the plan, its neighbours and the baselines, paired by seed.
+
+The plan was chosen on other seeds, so nothing here was selected for looking good.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dnatrace.plans.actions import (
+    BOUNDS,
+    EXACT,
+    FLOOR,
+    NO_SCORES,
+    Action,
+    World,
+)
+from dnatrace.plans.budgets import Budgets
+from dnatrace.runs.config import RunConfig
+from dnatrace.sweeps.costs import Ratio, averted, nothing_of, ratio_of_means
+from dnatrace.sweeps.spread import Spread
+from dnatrace.sweeps.study import Study
+
+NOTHING, STATUS_QUO, PLAN = "nothing", "status quo", "plan"
+ONE_PERCENT = 0.01
+LOWER = 0.2  # of ε: what five times less privacy budget costs
+PRIVATE = "headcount"
+PER = 10_000  # people that numbers are told for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One change of the plan, to be measured.
+
+    Attributes:
+        key: in files.
+        text: what is worth something.
+        less: label of the runs with less of it.
+        more: label of the runs with more of it.
+        is_part: whether it is a part of the plan, not a constraint.
+    """
+
+    key: str
+    text: str
+    less: str
+    more: str
+    is_part: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """Configurations beside the plan, by label, and which of them to compare.
+
+    Attributes:
+        configs: by label.
+        steps: what is compared.
+    """
+
+    configs: dict[str, RunConfig]
+    steps: list[Step]
+
+
+def share(value: float) -> str:
+    """Return a share of people in percent."""
+    return f"{100.0 * value:.3g} %"
+
+
+def neighbours(action: Action, world: World, budgets: Budgets) -> Neighbours:
+    """Return what the plan is compared with: more of every budget, less of every lever."""
+    configs: dict[str, RunConfig] = {}
+    steps: list[Step] = []
+
+    def add(key: str, text: str, config: RunConfig, *, more: bool) -> None:
+        configs[key] = config
+        less_of, more_of = (PLAN, key) if more else (key, PLAN)
+        steps.append(Step(key=key, text=text, less=less_of, more=more_of, is_part=not more))
+
+    wider = budgets.with_more(tests=ONE_PERCENT)
+    if wider != budgets:
+        grown = action if action.tests > 0.0 else replace(action, tests=1.0)
+        used, before = (
+            share(one.tests * b.tests) for one, b in ((grown, wider), (action, budgets))
+        )
+        text = "one more percent of tests in the budget (the plan then tests up to "
+        text += f"{used} of the people per day instead of {before})"
+        add("more tests", text, grown.config(world, wider), more=True)
+    wider = budgets.with_more(quarantine=ONE_PERCENT)
+    if wider != budgets:
+        text = f"one more percent in quarantine (at most {share(wider.quarantine)} of the people "
+        text += f"instead of {share(budgets.quarantine)})"
+        add("more quarantine", text, action.config(world, wider), more=True)
+    for key, (text, without) in _without(action).items():
+        add(key, text, without.plain(budgets).config(world, budgets), more=False)
+    return Neighbours(configs=configs, steps=steps)
+
+
+def _without(action: Action) -> dict[str, tuple[str, Action]]:
+    """Return the plan without each of its parts, and what the part is called."""
+    found: dict[str, tuple[str, Action]] = {}
+    if action.household_days:
+        text = "quarantine of housemates"
+        found["no household"] = (text, replace(action, household_days=0))
+    if action.by_score:
+        found["no quarantine by score"] = ("quarantine by score", replace(action, by_score=0.0))
+    if action.waits:
+        text = "waiting at home for the result"
+        found["no waiting"] = (text, replace(action, waits=False))
+    if action.tests:
+        found["no tests"] = ("all tests", replace(action, tests=0.0))
+    if action.method != NO_SCORES:
+        text = "scores at all"
+        found["no scores"] = (text, replace(action, method=NO_SCORES, epsilon=0.0))
+    return found
+
+
+def privacy_twins(action: Action, world: World, budgets: Budgets) -> Neighbours:
+    """Return the same policy with other methods: no message, less and all of ε, exact messages."""
+    floor = replace(action, method=FLOOR, epsilon=0.0)
+    configs = {FLOOR: floor.config(world, budgets)}
+    steps = []
+    if budgets.epsilon > 0.0:
+        method = action.method if action.epsilon > 0.0 else PRIVATE
+        for label, epsilon in (("ε", budgets.epsilon), ("lower ε", LOWER * budgets.epsilon)):
+            twin = replace(action, method=method, epsilon=epsilon)
+            configs[label] = twin.config(world, budgets)
+        told = f"more ε ({budgets.epsilon:g} per person instead of {LOWER * budgets.epsilon:g})"
+        messages = f"private messages ({method}, ε = {budgets.epsilon:g}) instead of none"
+        steps += [
+            Step(key="epsilon", text=told, less="lower ε", more="ε"),
+            Step(key="messages", text=messages, less=FLOOR, more="ε"),
+        ]
+    for name in BOUNDS:
+        configs[name] = action.bound(world, budgets, name)
+    text = "exact messages, which are NOT private, instead of none"
+    steps.append(Step(key="exact messages", text=text, less=FLOOR, more=EXACT))
+    return Neighbours(configs=configs, steps=steps)
+
+
+def baselines(world: World) -> dict[str, RunConfig]:
+    """Return the world without any intervention, and as the scenario has it without tracing."""
+    return {NOTHING: nothing_of(world.usual), STATUS_QUO: world.usual}
+
+
+def margins(study: Study[str], steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """Return what each step is worth: infections averted per 10,000 people, and what it costs."""
+    rows = []
+    for step in steps:
+        infections = PER * -_change(study, step, "attack_rate")
+        home = _change(study, step, "isolation_person_days") / _people(study, step.more)
+        tests = _change(study, step, "tests_used") / _people(study, step.more)
+        row: dict[str, Any] = {"key": step.key, "more_of": step.text}
+        row |= named_interval("infections_averted", infections)
+        row |= named_interval("days_at_home_per_person", home)
+        row |= named_interval("tests_per_person", tests)
+        rows.append(row | {"per_people": PER})
+    return rows
+
+
+def gap_recovered(study: Study[str]) -> dict[str, Any] | None:
+    """Return which share of what exact messages gain over none the private ones gain, too.
+
+    None of its numbers where exact messages are not shown to gain anything.
+    """
+    if "ε" not in study.summaries:
+        return None
+    floor, private, exact = (
+        study.spread(label, "attack_rate").values for label in (FLOOR, "ε", EXACT)
+    )
+    gains = floor.size > 1 and Spread(values=floor - exact).interval[0] > 0.0
+    found = ratio_of_means(floor - private, floor - exact) if gains else Ratio(value=None)
+    return {"share": found.value, "low": found.low, "high": found.high}
+
+
+def told_rows(study: Study[str], label: str) -> list[dict[str, Any]]:
+    """Return what a label averts and costs more than nothing and the status quo."""
+    against = {name: name for name in (NOTHING, STATUS_QUO) if name != label}
+    return averted(study, label, against)
+
+
+def goals_of(study: Study[str], label: str) -> dict[str, Any]:
+    """Return infections, days at home and tests of a label, with intervals."""
+    values = {
+        "infected_share": study.spread(label, "attack_rate"),
+        "deaths_share": study.spread(label, "deaths"),
+        "days_at_home_per_person": _per_person(study, label, "isolation_person_days"),
+        "tests_per_person": _per_person(study, label, "tests_used"),
+    }
+    spent = study.summaries[label][0]["privacy"]["per_person_epsilon"]
+    row: dict[str, Any] = {"epsilon": None if label in BOUNDS else spent}
+    for name, found in values.items():
+        row |= _named(name, found)
+    for name in (NOTHING, STATUS_QUO):
+        fewer = -study.difference(label, name, "attack_rate").values * PER
+        row |= named_interval(f"infections_averted_vs_{name.replace(' ', '_')}", fewer)
+    return row
+
+
+def named_interval(name: str, values: NDArray[np.float64]) -> dict[str, float | None]:
+    """Return mean, low and high end of the 90 % interval under names; no interval for one seed."""
+    return _named(name, Spread(values=values))
+
+
+def _named(name: str, spread: Spread) -> dict[str, float | None]:
+    low, high = spread.interval
+    ends = (low, high) if spread.values.size > 1 else (None, None)
+    return {name: spread.mean, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+
+
+def _per_person(study: Study[str], label: str, metric: str) -> Spread:
+    found = study.spread(label, metric)
+    return Spread(values=found.values / _people(study, label), bounds=found.bounds)
+
+
+def _change(study: Study[str], step: Step, metric: str) -> NDArray[np.float64]:
+    return study.difference(step.more, step.less, metric).values
+
+
+def _people(study: Study[str], label: str) -> NDArray[np.float64]:
+    return study.spread(label, "people").values

@@ -1,0 +1,246 @@
+"""What `dnatrace plan` writes: the plan as JSON, Markdown, CSV and a page."""
+
+from typing import Any
+
+from dnatrace.plans import comparison, words
+from dnatrace.plans.actions import BOUNDS
+from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO, share
+from dnatrace.plans.planning import TOLERANCE, Plan
+from dnatrace.plans.search import Tried
+from dnatrace.runs.quantities import shown
+from dnatrace.runs.scenarios import read_scenario
+from dnatrace.sweeps.results import as_csv, as_json, as_text, markdown_table, origin, page_head
+
+WARNING = "SMALL VERSION: a tiny city and few evaluations. These numbers mean nothing."
+FRONT_HEAD = (
+    *("plan", "infections averted against nothing", "against the status quo", "ever infected, %"),
+    *("days at home per person", "tests per person", "ε per person"),
+)
+
+
+SHORT_HEAD = (*("plan", "infections averted", "against status quo", "days at home", "tests", "ε"),)
+HEADINGS = {
+    "brings": "What it brings",
+    "costs": "What it costs",
+    "promise": "What is promised to a person",
+    "privacy": "What privacy costs",
+}
+
+
+def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
+    """Return the plan as plain values, as `--json` prints it."""
+    search, seeds = plan.search, plan.study.seeds
+    return {
+        "scenario": read_scenario(plan.world.scenario).name,
+        "settings": list(plan.world.settings),
+        "people": plan.world.usual.people,
+        "days": plan.world.usual.days,
+        "small_version": small,
+        "budgets": {
+            "tests": plan.budgets.tests,
+            "quarantine": plan.budgets.quarantine,
+            "epsilon": plan.budgets.epsilon,
+        },
+        "recommendation": words.recommendation(plan),
+        "front": [row | {"do": words.to_do(plan.front[row["label"]], plan)} for row in plan.rows()],
+        "margins": comparison.margins(plan.study, plan.steps),
+        "gap_recovered": comparison.gap_recovered(plan.study),
+        "averted": comparison.told_rows(plan.study, PLAN),
+        "baselines": [other_row(plan, name) for name in (NOTHING, STATUS_QUO)],
+        "bounds_not_private": [other_row(plan, name) for name in BOUNDS],
+        "by_group": plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist(),
+        "search": {
+            "evaluations": plan.effort.evaluations,
+            "distinct": len(search.tried),
+            "over_budget": len(search.tried) - len(search.offered),
+            "validation_seeds": list(search.seeds),
+            "rungs": [list(rung) for rung in plan.effort.rungs],
+        },
+        "fresh_seeds": list(seeds),
+    }
+
+
+def other_row(plan: Plan, label: str) -> dict[str, Any]:
+    """Return the numbers of something that is not offered."""
+    return {"label": label} | comparison.goals_of(plan.study, label)
+
+
+def front_cells(plan: Plan) -> list[list[str]]:
+    """Return the front as cells of a table, then the baselines and the bounds."""
+    rows = []
+    for row in plan.rows():
+        name = "**recommended**" if row["recommended"] else row["label"]
+        rows.append([name, *_numbers(row), _epsilon(row)])
+    return rows
+
+
+def front_lines(plan: Plan) -> list[tuple[str, str]]:
+    """Return what is done in each plan of the front but the recommended one."""
+    return [
+        (row["label"], " ".join(words.to_do(plan.front[row["label"]], plan)))
+        for row in plan.rows()
+        if not row["recommended"]
+    ]
+
+
+def short_cells(plan: Plan) -> list[list[str]]:
+    """Return the front and what is not offered as a terminal shows it."""
+    rows = [("recommended" if row["recommended"] else row["label"], row) for row in plan.rows()]
+    cells = [[name, *_short(row), _epsilon(row)] for name, row in rows]
+    others = [(name, comparison.goals_of(plan.study, name)) for name in NOT_OFFERED]
+    return [*cells, *([name, *_short(row), _epsilon(row)] for name, row in others)]
+
+
+def _short(row: dict[str, Any]) -> list[str]:
+    numbers = _numbers(row)
+    return [numbers[0], numbers[1], numbers[3], numbers[4]]
+
+
+def other_cells(plan: Plan) -> list[list[str]]:
+    """Return what is not offered as cells of the same table."""
+    return [
+        [f"{label}: {told}", *_numbers(row), _epsilon(row)]
+        for label, told in NOT_OFFERED.items()
+        for row in (comparison.goals_of(plan.study, label),)
+    ]
+
+
+def _epsilon(row: dict[str, Any]) -> str:
+    return "no bound" if row["epsilon"] is None else shown(row["epsilon"])
+
+
+def _numbers(row: dict[str, Any]) -> list[str]:
+    return [
+        words.interval(row, "infections_averted_vs_nothing"),
+        words.interval(row, "infections_averted_vs_status_quo"),
+        words.interval(row, "infected_share", 100.0),
+        words.interval(row, "days_at_home_per_person"),
+        words.interval(row, "tests_per_person"),
+    ]
+
+
+NOT_OFFERED = {
+    NOTHING: "no intervention",
+    STATUS_QUO: "the scenario's levers without tracing, within no budget",
+    "exact messages": "the recommended policy with exact messages (fn)",
+    "truth": "the recommended policy, knowing who is infected (oracle)",
+    "app rule": "the recommended policy without scores, and quarantine for every contact of an app "
+    "user who reports",
+}
+
+
+def notes(plan: Plan, *, small: bool) -> list[str]:
+    """Return what a reader must know."""
+    budgets, seeds, rungs = plan.budgets, plan.study.seeds, plan.effort.rungs
+    steps = ", ".join(f"the best {n} on {k} seeds" for n, k in rungs)
+    return [
+        *([WARNING] if small else []),
+        f"Budgets, never exceeded on any day of any run: {share(budgets.tests)} of the people "
+        f"tested, {share(budgets.quarantine)} in quarantine (at home for another reason than a "
+        f"positive result of their own), ε = {budgets.epsilon:g} for one test of a person.",
+        f"Searched: {plan.effort.evaluations} proposals, {len(plan.search.tried)} of them "
+        f"different, on {plan.effort.first_seeds} validation seeds each, then {steps}. "
+        f"Recommended: the fewest days at home among those that avert at least "
+        f"{1.0 - TOLERANCE:.0%} of what the best averts.",
+        f"All numbers below: {len(seeds)} fresh seeds ({seeds[0]} to {seeds[-1]}), "
+        f"{plan.world.usual.people:,} people, {plan.world.usual.days} days; infections per "
+        f"{PER:,} people; means with 90 % Student-t intervals, differences paired by seed.",
+    ]
+
+
+def markdown(plan: Plan, command: str, *, small: bool) -> list[str]:
+    """Return the plan as a page of Markdown."""
+    said = words.recommendation(plan)
+    title = f"What to do: {read_scenario(plan.world.scenario).title}"
+    head = page_head(title, command, notes(plan, small=small))
+    gap = comparison.gap_recovered(plan.study)
+    return [
+        *head,
+        *("## Recommendation", ""),
+        *(f"- {line}" for line in said["do"]),
+        *("", f"**What it brings.** {said['brings']}"),
+        *("", f"**What it costs.** {said['costs']}"),
+        *("", f"**What is promised to a person.** {said['promise']}"),
+        *("", f"**What privacy costs.** {said['privacy']}{gap_words(gap)}"),
+        *("", "**What this does not know.**", ""),
+        *(f"- {line}" for line in said["unknown"]),
+        *("", "## What each constraint and each part is worth", ""),
+        *(f"- {line}" for line in words.margin_lines(plan)),
+        *("", "## The front", ""),
+        *markdown_table(FRONT_HEAD, front_cells(plan)),
+        "",
+        *(f"- {label}: {told}" for label, told in front_lines(plan)),
+        *("", "Not offered:", ""),
+        *markdown_table(FRONT_HEAD, other_cells(plan)),
+        *("", "## Who gains and who bears it, against the status quo", ""),
+        *markdown_table(GROUP_HEAD, group_cells(plan)),
+    ]
+
+
+def gap_words(gap: dict[str, Any] | None) -> str:
+    """Return which share of the gain of exact messages private ones have; nothing if unknown."""
+    if gap is None:
+        return ""
+    if gap["share"] is None or gap["low"] is None:
+        return (
+            " Exact messages are not shown to gain anything over public facts here, so there is no "
+            "gap of which private ones could have a share."
+        )
+    low, high = f"{gap['low']:.0%}", f"{gap['high']:.0%}"
+    return f" Private messages have {gap['share']:.0%} ({low} to {high}) of what exact ones gain."
+
+
+GROUP_HEAD = ("by", "group", "infections averted, ‰ of the group", "days at home more per person")
+
+
+def group_cells(plan: Plan) -> list[list[str]]:
+    """Return who gains and who bears it."""
+    cells: dict[tuple[str, str], list[str]] = {}
+    scales = {"infections averted": 1000.0, "isolation_days_per_person": 1.0}
+    for row in plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist():
+        if row["quantity"] in scales and row["mean"] is not None:
+            named = {f"n{end}": row[key] for end, key in _ENDS.items()}
+            told = words.interval(named, "n", scales[row["quantity"]])
+            cells.setdefault((row["grouped_by"], row["group"]), []).append(told)
+    return [[*group, *values] for group, values in cells.items()]
+
+
+_ENDS = {"": "mean", "_low": "low", "_high": "high"}
+
+
+def evaluation_rows(plan: Plan) -> list[dict[str, Any]]:
+    """Return everything that was tried on validation seeds, one row per action."""
+    return [_evaluation(one, plan) for one in plan.search.tried.values()]
+
+
+def _evaluation(one: Tried, plan: Plan) -> dict[str, Any]:
+    infected, home, tests = (float(goal) for goal in one.goals())
+    return {
+        **words.action_values(one.action, plan.budgets),
+        "seeds": len(one.outcomes),
+        "infected_share": infected,
+        "days_at_home_per_person": home,
+        "tests_per_person": tests,
+        "most_tested_on_a_day": max(run.most_tests for run in one.outcomes),
+        "most_in_quarantine_on_a_day": max(run.most_quarantined for run in one.outcomes),
+        "within_budgets": all(run.within(plan.budgets) for run in one.outcomes),
+        "config_digest_of_first_seed": one.config.model_copy(
+            update={"seed": plan.search.seeds[0]}
+        ).digest,
+    }
+
+
+def plan_files(
+    plan: Plan, command: str, *, small: bool, page: bytes, stem: str = "plan"
+) -> dict[str, bytes]:
+    """Return the files of a plan by name."""
+    values = {"command": command, "provenance": origin()} | as_values(plan, small=small)
+    margins = comparison.margins(plan.study, plan.steps)
+    return {
+        f"{stem}.json": as_json(values),
+        f"{stem}.md": as_text(markdown(plan, command, small=small)),
+        f"{stem}.html": page,
+        f"{stem}-front.csv": as_csv(plan.rows()),
+        f"{stem}-margins.csv": as_csv(margins),
+        f"{stem}-evaluations.csv": as_csv(evaluation_rows(plan)),
+    }

@@ -1,0 +1,127 @@
+"""A plan as a page in the style of the report: one file, no script, no request to anywhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dnatrace._version import __version__
+from dnatrace.plans import comparison, files, words
+from dnatrace.plans.comparison import PER
+from dnatrace.plans.planning import Plan
+from dnatrace.report.page import asset, environment, security_policy
+from dnatrace.runs.scenarios import read_scenario
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _MARGIN = 720, 380, 70, 50, 20
+_NAME = 100  # room for a name to the right of its point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """Where numbers stand on one side of a chart.
+
+    Attributes:
+        low: the least number,
+        high: the most, and
+        start: their places.
+        end: see `start`.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def place(self, value: float) -> float:
+        """Return where a number stands."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return places and texts of round numbers."""
+        step = _round_step((self.high - self.low) / 5)
+        first, last = np.ceil(self.low / step), np.floor(self.high / step)
+        numbers = step * np.arange(first, last + 1) + 0.0  # 0 has no sign
+        return [(self.place(number), f"{number:,.6g}") for number in numbers]
+
+
+def _round_step(rough: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, near a number above 0."""
+    power = 10.0 ** np.floor(np.log10(rough))
+    return float(power * min((1, 2, 5, 10), key=lambda n: abs(n * power - rough)))
+
+
+def _axis(lows: Sequence[float], highs: Sequence[float], start: float, end: float) -> Axis:
+    low, high = min(0.0, *lows), max(*highs, 0.0)
+    room = 0.05 * (high - low) or 1.0
+    return Axis(low=low, high=high + room, start=start, end=end)
+
+
+def chart(plan: Plan) -> dict[str, Any]:
+    """Return the front as places: days at home to the right, infections averted upwards."""
+    rows = plan.rows()
+    usual = {"label": comparison.STATUS_QUO, "recommended": False}
+    rows.append(usual | comparison.goals_of(plan.study, comparison.STATUS_QUO))
+    up, right = "infections_averted_vs_nothing", "days_at_home_per_person"
+    x = _axis(*_ends(rows, right), _LEFT, _WIDTH - _MARGIN)
+    y = _axis(*_ends(rows, up), _HEIGHT - _BOTTOM, _MARGIN)
+    points = [
+        {
+            "label": row["label"].removeprefix("alternative "),
+            "on_the_left": x.place(row[right]) > _WIDTH - _NAME,
+            "recommended": row["recommended"],
+            "x": x.place(row[right]),
+            "y": y.place(row[up]),
+            "x_ends": [x.place(value) for value in _interval(row, right)],
+            "y_ends": [y.place(value) for value in _interval(row, up)],
+            "text": f"{row['label']}: {words.interval(row, up)} infections averted, "
+            f"{words.interval(row, right)} days at home per person",
+        }
+        for row in rows
+    ]
+    size = {"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "bottom": _HEIGHT - _BOTTOM}
+    return size | {"points": points, "x_ticks": x.ticks(), "y_ticks": y.ticks(), "per": f"{PER:,}"}
+
+
+def _interval(row: Mapping[str, Any], name: str) -> tuple[float, float]:
+    """Return the ends of an interval; twice the mean where there is none."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return (row[name], row[name]) if low is None else (low, high)
+
+
+def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[list[float], list[float]]:
+    lows, highs = zip(*(_interval(row, name) for row in rows), strict=True)
+    return list(lows), list(highs)
+
+
+def render(plan: Plan, command: str, *, small: bool) -> bytes:
+    """Return the page of a plan."""
+    styles = asset("report.css") + _asset_of_plans()
+    page = environment("dnatrace.plans").get_template("plan.html")
+    text = page.render(
+        title=f"What to do: {read_scenario(plan.world.scenario).title}",
+        styles=styles,
+        policy=security_policy(styles),
+        version=__version__,
+        command=command,
+        notes=files.notes(plan, small=small),
+        said=words.recommendation(plan),
+        gap=files.gap_words(comparison.gap_recovered(plan.study)),
+        margins=words.margin_lines(plan),
+        chart=chart(plan),
+        head=files.FRONT_HEAD,
+        front=files.front_cells(plan),
+        alternatives=files.front_lines(plan),
+        others=files.other_cells(plan),
+        group_head=files.GROUP_HEAD,
+        groups=files.group_cells(plan),
+        sources=read_scenario(plan.world.scenario).as_rows(),
+    )
+    return text.encode("utf-8")
+
+
+def _asset_of_plans() -> str:
+    loader = environment("dnatrace.plans").loader
+    assert loader is not None  # the environment has one
+    return loader.get_source(environment("dnatrace.plans"), "plan.css")[0]

@@ -1,0 +1,270 @@
+"""Make a plan: search on validation seeds, choose, measure on fresh seeds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dnatrace.errors import InputError
+from dnatrace.plans import comparison
+from dnatrace.plans.actions import FLOOR, METHODS, Action, World
+from dnatrace.plans.budgets import Budgets, Outcome, outcome_of
+from dnatrace.plans.comparison import PLAN, baselines, neighbours, privacy_twins
+from dnatrace.plans.search import Effort, Search, Tried, dominated
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.progress import Track
+from dnatrace.sweeps.spread import Spread
+from dnatrace.sweeps.study import Study, run_study
+from dnatrace.sweeps.sweep import Where, sweep
+
+FULL = Effort(evaluations=200, seeds=10)
+QUICK = Effort(evaluations=12, seeds=3, first_seeds=1)
+QUICK_WORLD = {"people": 500, "days": 40, "initially_infected": 5}
+TOLERANCE = 0.05  # of the infections averted, that an easier plan may avert fewer
+MOST_OF_FRONT = 6  # plans of the front that are measured on fresh seeds, beside the one chosen
+# Seeds of a plan with seed s: validation from 1,000,000 + 10,000·s on, fresh ones 5,000 later.
+_FIRST_SEED, _SEEDS_PER_PLAN, _FRESH = 1_000_000, 10_000, 5_000
+
+
+def effort_of(evaluations: int | None, seeds: int | None, *, quick: bool) -> Effort:
+    """Return how much is tried when so much is asked for."""
+    usual = QUICK if quick else FULL
+    return replace(usual, evaluations=evaluations or usual.evaluations, seeds=seeds or usual.seeds)
+
+
+def world_of(scenario: str, settings: Sequence[str], *, quick: bool, **size: int | None) -> World:
+    """Return a scenario with settings laid over it, and a size of one's own."""
+    given = {name: value for name, value in size.items() if value is not None}
+    tiny = QUICK_WORLD if quick else {}
+    return World(scenario=scenario, settings=tuple(settings), overrides=tiny | given)
+
+
+class RunFailedError(Exception):
+    """A run of a plan failed, so that there is no plan; what was finished is in the store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """A plan and what is known of it.
+
+    Attributes:
+        world: where.
+        budgets: what may be used.
+        effort: how much was tried.
+        search: what was tried on validation seeds.
+        action: what to do.
+        front: actions of the front by label, the plan among them.
+        study: of everything that was run on fresh seeds.
+        uses: what every run of the front did there, by label.
+        steps: what is compared there.
+    """
+
+    world: World
+    budgets: Budgets
+    effort: Effort
+    search: Search
+    action: Action
+    front: dict[str, Action]
+    study: Study[str]
+    uses: dict[str, list[Outcome]]
+    steps: list[comparison.Step]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the front on fresh seeds, fewest infections first."""
+        found = [
+            {"label": label, "recommended": label == PLAN}
+            | {"method": action.method}
+            | comparison.goals_of(self.study, label)
+            | {
+                "most_tested_on_a_day": max(run.most_tests for run in self.uses[label]),
+                "most_in_quarantine_on_a_day": max(
+                    run.most_quarantined for run in self.uses[label]
+                ),
+            }
+            for label, action in self.front.items()
+        ]
+        return sorted(found, key=lambda row: float(row["infected_share"]))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Planner:
+    """Makes a plan stage by stage, so that progress can be shown.
+
+    Attributes:
+        world: where.
+        budgets: what may be used.
+        effort: how much is tried.
+        store: of runs; those it has are not done again.
+        seed: another one draws other actions and seeds.
+        where: the runs are done.
+        methods: names of `METHODS` to choose from.
+        plan: when all stages are done.
+    """
+
+    world: World
+    budgets: Budgets
+    effort: Effort
+    store: Path
+    seed: int = 0
+    where: Where = field(default_factory=Where)
+    methods: Sequence[str] = tuple(METHODS)
+    plan: Plan | None = None
+
+    def __post_init__(self) -> None:
+        if self.effort.seeds > _FRESH or self.effort.evaluations < 1 or self.effort.seeds < 1:
+            raise InputError(f"a plan has 1 to {_FRESH:,} seeds and at least one evaluation")
+        self.effort = replace(
+            self.effort, first_seeds=min(self.effort.first_seeds, self.effort.seeds)
+        )
+
+    @property
+    def search(self) -> Search:
+        """The search, before it has begun."""
+        first = _FIRST_SEED + _SEEDS_PER_PLAN * self.seed
+        return Search(
+            world=self.world,
+            budgets=self.budgets,
+            methods=[name for name in self.methods if self._affordable(name)],
+            effort=self.effort,
+            seeds=range(first, first + self.effort.seeds),
+            seed=self.seed,
+        )
+
+    @property
+    def fresh_seeds(self) -> range:
+        """Seeds on which nothing was chosen."""
+        first = _FIRST_SEED + _SEEDS_PER_PLAN * self.seed + _FRESH
+        return range(first, first + self.effort.seeds)
+
+    @property
+    def n_stages(self) -> int:
+        """How many times `stages` yields."""
+        return self.search.n_stages + 2
+
+    def stages(self) -> Iterator[None]:
+        """Do it, and yield after every stage; `plan` is there after the last one."""
+        search = self.search
+        yield from search.stages(self.evaluate)
+        action = self._with_less_told(self._chosen(search), search)
+        yield
+        self.plan = self._measured(search, action)
+        yield
+
+    def evaluate(self, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[list[Outcome]]:
+        """Return what came of configurations on seeds, by the engine and the store of sweeps.
+
+        Raises:
+            RunFailedError: a run failed.
+        """
+        runs = [[c.model_copy(update={"seed": seed}) for seed in seeds] for c in configs]
+        once = {run.digest: run for by_seed in runs for run in by_seed}
+        report = sweep(list(once.values()), self.store, **self.where)
+        for failure in report.failed:
+            failed = failure.config
+            told = f"{failed.method.name}, seed {failed.seed}: {failure.error}"
+            raise RunFailedError(f"a run failed: {told}")
+        return [[outcome_of(self.store / run.digest) for run in by_seed] for by_seed in runs]
+
+    def _affordable(self, name: str) -> bool:
+        """Return whether a method can be had within ε at all: one with noise needs some of it."""
+        return (
+            self.budgets.epsilon > 0.0 or not self.world.config(**METHODS[name]).method.adds_noise
+        )
+
+    def _chosen(self, search: Search) -> Tried:
+        """Return the easiest of the finalists that avert nearly as much as the best.
+
+        Nearly: all but `TOLERANCE` of the infections that it averts against the most infections
+        among the finalists and nothing at all. Easiest: the fewest days at home, then tests, then
+        ε. Edge case: doing nothing is always among what is tried.
+        """
+        finalists = search.finalists()
+        if not finalists:
+            raise InputError("no action keeps to these budgets")
+        infected = np.array([one.goals()[0] for one in finalists])
+        nothing = self._infected_without_anything(len(finalists[0].outcomes))
+        least = infected.min()
+        enough = infected <= least + TOLERANCE * max(0.0, nothing - least)
+        able = [one for one, is_enough in zip(finalists, enough, strict=True) if is_enough]
+        return min(able, key=lambda one: (*one.goals()[1:], one.action.epsilon))
+
+    def _infected_without_anything(self, n_seeds: int) -> float:
+        config = baselines(self.world)[comparison.NOTHING]
+        found = self.evaluate([config], self.search.seeds[:n_seeds])[0]
+        return float(np.mean([outcome.infected for outcome in found]))
+
+    def _with_less_told(self, chosen: Tried, search: Search) -> Action:
+        """Return the same action without messages, unless these were shown to pay.
+
+        On the validation seeds: the 90 % interval of what messages avert lies above 0.
+        """
+        action = chosen.action
+        if action.epsilon == 0.0:
+            return action
+        silent = replace(action, method=FLOOR, epsilon=0.0)
+        n_seeds = len(chosen.outcomes)
+        others = self.evaluate([silent.config(self.world, self.budgets)], search.seeds[:n_seeds])
+        gain = [
+            theirs.infected - ours.infected
+            for ours, theirs in zip(chosen.outcomes, others[0], strict=True)
+        ]
+        pays = n_seeds > 1 and Spread(values=np.array(gain)).interval[0] > 0.0
+        return action if pays or not _within(others[0], self.budgets) else silent
+
+    def _measured(self, search: Search, action: Action) -> Plan:
+        """Return the plan with everything that is measured on fresh seeds."""
+        front = {PLAN: action} | _front(search, action)
+        beside = neighbours(action, self.world, self.budgets)
+        twins = privacy_twins(action, self.world, self.budgets)
+        configs = baselines(self.world)
+        configs |= {name: one.config(self.world, self.budgets) for name, one in front.items()}
+        configs |= beside.configs | twins.configs
+        self.evaluate(list(configs.values()), self.fresh_seeds)
+        study = run_study(configs, seeds=self.fresh_seeds, store=self.store, **self.where)
+        # They are in the store now. A plan that used more on any of these days is not offered.
+        used = self.evaluate([configs[name] for name in front], self.fresh_seeds)
+        uses = dict(zip(front, used, strict=True))
+        if not _within(uses[PLAN], self.budgets):
+            raise RunFailedError("the plan used more than its budgets on fresh seeds")
+        front = {name: one for name, one in front.items() if _within(uses[name], self.budgets)}
+        return Plan(
+            world=self.world,
+            budgets=self.budgets,
+            effort=self.effort,
+            search=search,
+            action=action,
+            front=front,
+            study=study,
+            uses=uses,
+            steps=sorted([*beside.steps, *twins.steps], key=lambda step: step.is_part),
+        )
+
+
+def _within(outcomes: Sequence[Outcome], budgets: Budgets) -> bool:
+    return all(outcome.within(budgets) for outcome in outcomes)
+
+
+def _front(search: Search, action: Action) -> dict[str, Action]:
+    """Return actions of the front of the finalists, evenly from few days at home to many."""
+    finalists = search.finalists()
+    goals = np.array([one.goals() for one in finalists])
+    best = [
+        (tuple(goal[[1, 0, 2]]), one.action)
+        for goal, one, worse in zip(goals, finalists, dominated(goals), strict=True)
+        if not worse and one.action != action
+    ]
+    best.sort(key=lambda pair: pair[0])
+    n = min(MOST_OF_FRONT, len(best))
+    places = np.unique(np.linspace(0, max(0, len(best) - 1), n).round().astype(int))
+    return {f"alternative {k}": best[place][1] for k, place in enumerate(places, start=1)}
+
+
+def make_plan(planner: Planner, track: Track | None = None) -> Plan:
+    """Return a plan; `track` wraps its stages, for instance with a progress bar."""
+    stages = planner.stages()
+    for _ in track(stages, planner.n_stages) if track else stages:
+        pass
+    assert planner.plan is not None  # the last stage makes it
+    return planner.plan
