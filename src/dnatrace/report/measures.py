@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from dnatrace.errors import InputError
 from dnatrace.report.grouping import EPSILON, Group, Names, short, written
@@ -26,7 +26,7 @@ from dnatrace.runs.quantities import (
     Quantity,
     rounded,
 )
-from dnatrace.sweeps.spread import CONFIDENCE
+from dnatrace.sweeps.spread import CONFIDENCE, ROUNDING
 
 MOST_POINTS = 30_000  # of all curves together: about 400 kB
 TABLE_DAYS = 12  # columns of a table of curves
@@ -59,7 +59,10 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     with warnings.catch_warnings(action="ignore"):  # of columns without values
         mean, median = np.nanmean(values, axis=0), np.nanmedian(values, axis=0)
         deviation = np.nanstd(values, axis=0, ddof=1)
-        half = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * deviation / np.sqrt(n)
+        half = stdtrit(np.maximum(n - 1, 1), (1 + CONFIDENCE) / 2) * deviation / np.sqrt(n)
+        half = np.where(
+            half <= ROUNDING * np.nanmax(np.abs(values), axis=0, initial=0.0), 0.0, half
+        )
     return mean, half, median
 
 
@@ -99,7 +102,7 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
     several = groups if len(groups) > 1 else ()
     most = max((len(group.runs) for group in several), default=1)
     return {
-        "quantiles": [float(stats.t.ppf((1 + CONFIDENCE) / 2, n)) for n in range(1, most)],
+        "quantiles": [float(stdtrit(n, (1 + CONFIDENCE) / 2)) for n in range(1, most)],
         "quantities": described(RESULTS),
         "burdens": described(BURDENS),
         "outcomes": described(OUTCOMES),

@@ -16,6 +16,7 @@ from dnatrace._version import __version__
 from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs, replacing
 from dnatrace.report import measures
+from dnatrace.report.answering import overall
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import quantities
@@ -24,6 +25,7 @@ from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.simulators.catalogue import SIMULATORS
 
 _PACKAGE = "dnatrace.report"
+_GENERATOR, _HEAD_BYTES = b'<meta name="generator" content="dnatrace ', 4096
 SIMULATED = "SIMULATION: proved for ideal noise, the noise of the runs protects nobody"
 
 
@@ -97,19 +99,20 @@ def render(groups: Sequence[Group], baseline: Group | None = None) -> str:
         "epsilon": measures.privacy_against_outcome(groups, names, results["rows"]),
         "burden": measures.burdens(groups),
     }
-    styles = _asset("report.css")
-    scripts = "".join(_asset(name) for name in ("scales.js", "charts.js", "report.js"))
-    page = _environment().get_template("report.html")
+    styles = asset("report.css")
+    scripts = "".join(asset(name) for name in ("scales.js", "charts.js", "report.js"))
+    page = environment().get_template("report.html")
     return page.render(
         **data,
         groups=groups,
         baseline=baseline,
         styles=styles,
         scripts=scripts,
-        policy=_policy(styles, scripts),
+        policy=security_policy(styles, scripts),
         data=embedded(data),
         version=__version__,
         overview=_overview(groups),
+        answer=overall(groups),
         unsaid={short(key): written(value) for key, value in names.unsaid.items()},
         table_days=measures.table_days(curves),
         robustness=measures.robustness(groups, names),
@@ -132,10 +135,11 @@ def embedded(data: Any) -> str:
     return text
 
 
-def _policy(styles: str, scripts: str) -> str:
+def security_policy(styles: str, scripts: str = "") -> str:
     """Return a content security policy: no request to anywhere, no script or style but ours."""
+    scripted = f"script-src '{_hash(scripts)}'; " if scripts else ""
     return (
-        f"default-src 'none'; style-src '{_hash(styles)}'; script-src '{_hash(scripts)}'; "
+        f"default-src 'none'; style-src '{_hash(styles)}'; {scripted}"
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -146,24 +150,26 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(_PACKAGE),
+def environment(package: str = _PACKAGE) -> Environment:
+    """Return what renders the templates of a package; every text is escaped."""
+    made = Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "at": measures.cell,
         "number": shown,
         "spread": shown_spread,
         "written": written,
     }
-    return environment
+    return made
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a style sheet or a script of the page."""
     return resources.files(_PACKAGE).joinpath("templates", name).read_text("utf-8")
 
 
@@ -267,3 +273,11 @@ def _provenance(groups: Sequence[Group]) -> dict[str, Any]:
         for name, version in {"python": origin.get("python"), **listed}.items():
             libraries.setdefault(str(name), {})[written(version)] = None
     return {"codes": len(codes), "libraries": libraries}
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that this package wrote."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _GENERATOR in file.read(_HEAD_BYTES)

@@ -34,7 +34,7 @@ class StoredRun:
     Attributes:
         settings: those that have an effect, by dotted key, without the seed; plain values.
         seed: of the run.
-        summary: one number each, and the text of `method` and `privacy`.
+        summary: one number each, the text of `method`, and the table `privacy`.
         daily: by column, one value per day, NaN where there was nothing to measure.
         groups: one row per age group and household size.
         ledger: what was released and spent.

@@ -8,6 +8,7 @@
  *   series           [{label, name?, colour, shade, dash, level?, line?, band?, points}]
  *   points           [{x, y, low, high, left?, right?, hollow?, text, title?}]
  *   front            draw the Pareto front of all points
+ *   empty            what to say when there is no series
  *   together         a tooltip tells all series at one x, not one point
  */
 class Chart {
@@ -31,14 +32,16 @@ class Chart {
     picture.append(draw("title", {}, chart.title), draw("desc", {}, chart.summary));
     this.overlay = draw("g", { "aria-hidden": "true" });
     const points = chart.series.flatMap((s) => s.points).filter((p) => p.y !== null);
-    const empty = chart.series.length ? "There are no values." : "Nothing is shown: press a name.";
+    const empty = chart.series.length ? "There are no values." : (chart.empty ?? "Nothing is shown: press a name.");
     this.stops = [];
     if (points.length) this.fill(picture, chart, points);
     else picture.append(draw("text", { class: "name", x: 12, y: 40 }, empty));
     picture.append(this.overlay);
     this.plot.replaceChildren(picture, this.tip);
     this.together = chart.together;
-    this.hide();
+    // A chart that grows keeps telling the place that is pointed at.
+    if (this.keepsTip && this.current >= 0 && this.current < this.stops.length) this.tell(this.current);
+    else this.hide();
   }
 
   fill(picture, chart, points) {

@@ -1,0 +1,278 @@
+// What is asked: the situation, the controls of A and B, all parameters. The server checks every
+// value as it is typed and says in words what is impossible.
+
+import { ask } from "./wire.js";
+import { parsed, written } from "./link.js";
+
+const WAIT = 120; // milliseconds after the last key before the server is asked
+
+export class Form {
+  constructor(offered, changed) {
+    this.offered = offered;
+    this.changed = changed;
+    this.fields = [];
+    this.values = { a: {}, b: {} };
+    this.problems = { a: {}, b: {} };
+    this.private = true;
+    this.element = document.getElementById("question");
+    this.buildCards();
+    this.buildControls();
+    this.compare = document.getElementById("compare");
+    this.compare.addEventListener("change", () => this.toggleB());
+    this.seeds = document.getElementById("seeds");
+    this.seeds.addEventListener("input", () => this.edited());
+    document.getElementById("reset").addEventListener("click", () => this.restore({ ...this.base(), a: {}, b: null }));
+    const all = document.getElementById("all");
+    all.addEventListener("toggle", () => all.open && this.buildParameters());
+    document.getElementById("find").addEventListener("input", () => this.filter());
+  }
+
+  base() {
+    return { preset: this.state.preset, scenario: this.state.scenario };
+  }
+
+  /** Take settings as a link has them. */
+  restore({ preset, scenario, a = {}, b = null, seeds = null }) {
+    const first = this.offered.situations[0];
+    this.state = { preset: preset ?? first.preset, scenario: scenario ?? null, a: { ...a }, b: b && { ...b } };
+    this.seeds.value = seeds ?? (this.seeds.value || this.offered.seeds);
+    this.compare.checked = this.state.b !== null;
+    this.markCard();
+    this.show();
+    return this.check();
+  }
+
+  /** The question as the server takes it. */
+  question() {
+    const { preset, scenario, a, b } = this.state;
+    const arms = { a: { preset, scenario, set: a } };
+    if (b) arms.b = { preset, scenario, set: b };
+    return { arms, seeds: Number(this.seeds.value) };
+  }
+
+  settings() {
+    return { ...this.state, seeds: Number(this.seeds.value) };
+  }
+
+  // ---- Situations -------------------------------------------------------------------------------
+
+  buildCards() {
+    const first = document.getElementById("situations");
+    const more = document.querySelector("#more-situations .cards");
+    for (const situation of this.offered.situations) {
+      const radio = make("input", { type: "radio", name: "situation", value: situation.name });
+      radio.situation = situation;
+      radio.addEventListener("change", () => this.restore({ ...situation, a: {}, b: this.state.b && {} }));
+      const words = make("span", {}, make("strong", {}, situation.label), situation.title);
+      (situation.first ? first : more).append(make("label", { class: "card" }, radio, words));
+    }
+  }
+
+  markCard() {
+    for (const radio of this.element.querySelectorAll("[name=situation]")) {
+      const { preset, scenario } = radio.situation;
+      radio.checked = preset === this.state.preset && scenario === this.state.scenario;
+      if (radio.checked && !radio.situation.first) document.getElementById("more-situations").open = true;
+    }
+  }
+
+  // ---- Controls ---------------------------------------------------------------------------------
+
+  buildControls() {
+    const grid = document.getElementById("controls");
+    grid.append(make("span", { class: "head" }), head("A"), head("B"));
+    for (const control of this.offered.controls) grid.append(...this.row(control, control.label, control.unit));
+  }
+
+  /** A label, and an input each for A and B. */
+  row(spec, label, hint) {
+    const id = `${spec.label ? "c" : "p"}-${spec.key.replaceAll(".", "-")}`;
+    const long = spec.kind === "choice" && spec.label ? " long" : "";
+    const name = make("label", { for: `${id}-a`, class: `name${long}` }, label);
+    if (hint) name.append(make("small", {}, hint));
+    const cells = ["a", "b"].map((arm) => {
+      const field = new Field(spec, arm, id, label, (value) => this.set(arm, spec.key, value));
+      this.fields.push(field);
+      if (long) field.cell.classList.add("long");
+      return field.cell;
+    });
+    return [name, ...cells];
+  }
+
+  buildParameters() {
+    const grid = document.getElementById("parameters");
+    if (grid.childElementCount) return;
+    grid.append(make("span", { class: "head" }), head("A"), head("B"));
+    this.rows = this.offered.parameters.map((known) => {
+      const source = known.source ? `${known.meaning}. Source: ${known.source}` : known.meaning;
+      const whose = known.of.length ? ` (of ${known.of.join(", ")})` : "";
+      const parts = this.row(known, known.key, source + whose);
+      grid.append(...parts);
+      return { known, parts, text: `${known.key} ${known.meaning} ${known.source}`.toLowerCase() };
+    });
+    this.show();
+    this.filter();
+  }
+
+  /** Show parameters that hold the words that are looked for and mean something to what is chosen. */
+  filter() {
+    const words = document.getElementById("find").value.toLowerCase().split(/\s+/);
+    for (const { known, parts, text } of this.rows ?? []) {
+      const named = this.values.a[`${known.key.split(".")[0]}.name`];
+      const idle = known.of.length && !known.of.includes(named) && !(known.key in this.state.a);
+      const hidden = idle || !words.every((word) => text.includes(word));
+      for (const part of parts) part.classList.toggle("gone", Boolean(hidden));
+    }
+  }
+
+  toggleB() {
+    this.state.b = this.compare.checked ? { ...this.state.a } : null;
+    this.show();
+    this.edited();
+  }
+
+  set(arm, key, value) {
+    if (value === undefined) delete this.state[arm][key];
+    else this.state[arm][key] = value;
+    this.edited();
+  }
+
+  // ---- Checking ---------------------------------------------------------------------------------
+
+  edited() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.check(), WAIT);
+    this.changed();
+  }
+
+  /** Ask the server what is wrong and which values hold; the last question counts. */
+  async check() {
+    clearTimeout(this.timer);
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    const question = this.question();
+    const found = await ask("check", { arms: question.arms });
+    if (turn !== this.turn) return this.ok;
+    for (const arm of ["a", "b"]) {
+      this.problems[arm] = found[arm]?.problems ?? {};
+      if (found[arm]?.values) this.values[arm] = found[arm].values;
+    }
+    if (found.a.values) this.private = found.a.private || Boolean(found.b?.private);
+    this.show();
+    this.filter();
+    this.changed();
+    return this.ok;
+  }
+
+  get ok() {
+    return this.seedsOk && ["a", "b"].every((arm) => !Object.keys(this.problems[arm]).length);
+  }
+
+  get seedsOk() {
+    const n = Number(this.seeds.value);
+    return Number.isInteger(n) && n >= 1 && n <= this.offered.most_seeds;
+  }
+
+  show() {
+    const withB = this.state.b !== null;
+    this.element.classList.toggle("with-b", withB);
+    for (const field of this.fields) {
+      const arm = field.arm;
+      if (arm === "b" && !withB) continue;
+      const other = arm === "b" ? this.values.a[field.spec.key] : this.values.a[field.spec.key];
+      field.show(this.state[arm][field.spec.key], this.values[arm][field.spec.key], this.problems[arm][field.spec.key]);
+      field.mark(arm === "b" && JSON.stringify(this.values.b[field.spec.key]) !== JSON.stringify(other));
+      field.idle(field.spec.key.startsWith("privacy.") && !this.private && !field.spec.meaning);
+    }
+    for (const arm of ["a", "b"]) this.showRest(arm);
+    const seeds = document.getElementById("problem-seeds");
+    seeds.hidden = this.seedsOk;
+    seeds.textContent = this.seedsOk ? "" : `Repeat: a whole number from 1 to ${this.offered.most_seeds}.`;
+    this.seeds.setAttribute("aria-invalid", String(!this.seedsOk));
+  }
+
+  /** Problems that no visible field shows. */
+  showRest(arm) {
+    const place = document.getElementById(`problem-${arm}`);
+    const shown = new Set(this.fields.map((field) => field.spec.key));
+    const rest = Object.entries(this.problems[arm]).filter(([key]) => !shown.has(key)).map(([, words]) => words);
+    place.hidden = !rest.length;
+    place.textContent = rest.length ? `${arm.toUpperCase()}: ${rest.join(" ")}` : "";
+  }
+}
+
+function head(text) {
+  return make("span", { class: `head ${text.toLowerCase()}` }, text);
+}
+
+/** One input: shows the value that holds until another is typed; empty means the situation's own. */
+class Field {
+  constructor(spec, arm, id, label, typed) {
+    Object.assign(this, { spec, arm, typed });
+    this.input = this.build();
+    this.input.id = `${id}-${arm}`;
+    if (arm === "b") this.input.setAttribute("aria-label", `${label}, B`);
+    this.problem = make("small", { class: "problem", id: `${id}-${arm}-problem` });
+    this.problem.hidden = true;
+    this.input.setAttribute("aria-describedby", this.problem.id);
+    this.cell = make("div", { class: `cell ${arm}` }, this.input, this.problem);
+    this.input.addEventListener(this.spec.kind === "number" || this.spec.kind === "text" ? "input" : "change", () =>
+      typed(this.read()),
+    );
+  }
+
+  build() {
+    const { kind, choices } = this.spec;
+    if (kind === "switch") return make("input", { type: "checkbox" });
+    if (kind !== "choice") return make("input", { type: "text", inputmode: kind === "number" ? "decimal" : "text", autocomplete: "off" });
+    const select = make("select");
+    if (this.spec.absent) select.append(make("option", { value: "" }, "absent"));
+    for (const { value, label } of choices) select.append(make("option", { value }, label));
+    return select;
+  }
+
+  /** What was typed as a value of the setting; undefined for nothing. */
+  read() {
+    const { kind, scale } = this.spec;
+    if (kind === "switch") return this.input.checked;
+    const text = this.input.value.trim();
+    if (text === "") return undefined;
+    if (kind === "choice") return text;
+    // 10,000 as this page writes it; a single comma elsewhere is a decimal point.
+    const number = Number(/^\d{1,3}(,\d{3})+$/.test(text) ? text.replaceAll(",", "") : text.replace(",", "."));
+    if (kind === "number" && Number.isFinite(number)) return scale ? Number((number / scale).toPrecision(12)) : number;
+    return parsed(text);
+  }
+
+  show(own, holds, problem) {
+    if (document.activeElement !== this.input || own === undefined) this.put(own, holds);
+    this.problem.hidden = !problem;
+    this.problem.textContent = problem ?? "";
+    this.input.setAttribute("aria-invalid", String(Boolean(problem)));
+    this.cell.classList.toggle("changed", own !== undefined);
+  }
+
+  put(own, holds) {
+    const value = own ?? holds ?? null;
+    if (this.spec.kind === "switch") this.input.checked = Boolean(value);
+    else if (this.spec.kind === "choice") this.input.value = value ?? "";
+    else if (document.activeElement === this.input) return;
+    else if (own === undefined && Array.isArray(value)) {
+      this.input.value = "";
+      this.input.placeholder = "by age";
+    } else this.input.value = value === null ? "" : this.text(value);
+  }
+
+  text(value) {
+    if (typeof value !== "number") return written(value);
+    return String(this.spec.scale ? Number((value * this.spec.scale).toPrecision(12)) : value);
+  }
+
+  mark(differs) {
+    this.cell.classList.toggle("differs", differs);
+  }
+
+  idle(idle) {
+    this.cell.classList.toggle("idle", idle);
+    this.input.title = idle ? "This method adds no noise: ε has no effect." : "";
+  }
+}

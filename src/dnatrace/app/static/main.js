@@ -1,0 +1,146 @@
+// Puts the page together: views, the question, its answer, the link.
+
+import { ask, trouble } from "./wire.js";
+import { Form } from "./form.js";
+import { StudyView } from "./study.js";
+import { Take } from "./take.js";
+import { readLink, writeLink, VIEWS } from "./link.js";
+
+const EXAMPLES = [
+  ["Does it still hold with half of the tests?", "#preset=standard&b.tests.capacity=0.04&seeds=5"],
+  ["What if only six in ten have the app?", "#preset=standard&b.app.adoption=0.6&seeds=5"],
+  ["What does stronger privacy cost?", "#preset=standard&a.tests.capacity=0.04&a.privacy.epsilon=10&b.tests.capacity=0.04&b.privacy.epsilon=1&seeds=5"],
+  ["Would an app have helped in England in 2020?", "#preset=standard&scenario=uk-2020-autumn&seeds=5"],
+  ["What if people do not stay at home?", "#preset=standard&b.isolation.adherence=0.5&seeds=5"],
+];
+const OTHERS = {
+  inside: () => import("./inside.js"),
+  attacker: () => import("./attacker.js"),
+};
+
+class Page {
+  async start() {
+    this.opened = {};
+    this.offered = await ask("offered");
+    document.getElementById("version").textContent = `dnatrace ${this.offered.version}`;
+    this.form = new Form(this.offered, () => this.edited());
+    this.study = new StudyView(this.offered, (over) => this.ended(over));
+    this.take = new Take(this.offered, () => location.href);
+    this.listen();
+    this.showExamples();
+    const linked = readLink(location.hash);
+    await this.form.restore(linked);
+    this.show(linked.view);
+    this.ready = true;
+    this.mark();
+    if (linked.given && linked.view === "whatif") await this.run();
+    document.documentElement.dataset.ready = "yes";
+  }
+
+  listen() {
+    const press = (id, act) => document.getElementById(id).addEventListener("click", () => this.guarded(act));
+    document.getElementById("question").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.guarded(() => this.run(true));
+    });
+    press("stop", () => this.study.stop());
+    press("restore-go", () => this.restore(document.getElementById("restore").value));
+    window.addEventListener("hashchange", () => {
+      if (location.hash !== this.written) this.guarded(() => this.restore(location.hash));
+    });
+    const tabs = VIEWS.map((view) => document.getElementById(`tab-${view}`));
+    tabs.forEach((tab, i) => {
+      tab.addEventListener("click", () => this.show(VIEWS[i]));
+      tab.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        const next = (i + step + VIEWS.length) % VIEWS.length;
+        tabs[next].focus();
+        this.show(VIEWS[next]);
+      });
+    });
+  }
+
+  showExamples() {
+    const entries = EXAMPLES.map(([words, link]) => {
+      const button = make("button", { type: "button" }, words);
+      button.addEventListener("click", () => this.guarded(() => this.restore(link)));
+      return make("li", {}, button);
+    });
+    document.getElementById("examples").replaceChildren(...entries);
+  }
+
+  async guarded(act) {
+    try {
+      trouble(null);
+      await act();
+    } catch (error) {
+      trouble(error.message);
+    }
+  }
+
+  async restore(link) {
+    const linked = readLink(link);
+    await this.form.restore(linked);
+    this.mark();
+    this.show(linked.view);
+    if (linked.view === "whatif") await this.run();
+  }
+
+  /** Ask what the form holds; wrong values are not asked. */
+  async run(pressed = false) {
+    if (!(await this.form.check())) {
+      const wrong = document.querySelector("#question [aria-invalid=true]");
+      wrong?.focus();
+      return;
+    }
+    const question = this.form.question();
+    await this.study.run(question);
+    this.write();
+    if (pressed && innerWidth < 900) document.getElementById("answer").scrollIntoView({ behavior: "smooth" });
+    await this.take.offer(this.study.id, question);
+  }
+
+  edited() {
+    if (!this.ready) return;
+    this.mark();
+    this.write();
+    for (const view of Object.values(this.opened)) view.changed?.();
+  }
+
+  /** Show what can be pressed. */
+  mark() {
+    const { a, b } = this.form.state;
+    document.getElementById("reset").hidden = !b && !Object.keys(a).length;
+    document.getElementById("run").setAttribute("aria-disabled", String(!this.form.ok));
+  }
+
+  ended(over) {
+    document.getElementById("stop").disabled = over;
+    document.getElementById("answer").classList.toggle("running", !over);
+  }
+
+  /** Keep the address in step with the settings, so that it can be copied at any time. */
+  write() {
+    this.written = writeLink({ ...this.form.settings(), view: this.view });
+    history.replaceState(null, "", this.written);
+  }
+
+  async show(view) {
+    this.view = view;
+    for (const name of VIEWS) {
+      const tab = document.getElementById(`tab-${name}`);
+      tab.setAttribute("aria-selected", String(name === view));
+      tab.tabIndex = name === view ? 0 : -1;
+      document.getElementById(name).hidden = name !== view;
+    }
+    if (this.ready) this.write();
+    if (view in OTHERS && !this.opened[view]) {
+      const { open } = await OTHERS[view]();
+      this.opened[view] ??= open(document.getElementById(view), () => this.form.question());
+    }
+    this.opened[view]?.shown?.();
+  }
+}
+
+new Page().start().catch((error) => trouble(error.message));

@@ -1,0 +1,324 @@
+"""What was asked and what came of it: studies of several settings on common seeds.
+
+A study has arms (A, perhaps B, the floor, nothing done) and seeds; a run that several arms or
+studies need is done once. What happens is kept as events, so that a page can come and go: whoever
+looks gets the state and then what follows. Finished runs are in the store; studies that nobody
+looked at for long are forgotten, and asking again finds their runs there.
+"""
+
+import hashlib
+import json
+import secrets
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from dnatrace.app import results
+from dnatrace.app.asked import ARMS, on_seed
+from dnatrace.app.results import Found
+from dnatrace.app.work import run_and_tell
+from dnatrace.app.workers import Heard, Task, Team
+from dnatrace.errors import InputError
+from dnatrace.runs import store as stores
+from dnatrace.runs.config import RunConfig
+
+MOST_STUDIES = 6  # that are kept when they are over
+_ORDER = ("a", "nothing", "b", "floor")  # in which the arms of a seed are run: the answer first
+
+
+class State(StrEnum):
+    """How far a run or a study is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will follow."""
+        return self not in (State.WAITING, State.RUNNING)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Watched:
+    """One run that studies look at.
+
+    Attributes:
+        config: of it.
+        digest: its name.
+        state: how far it is.
+        rows: of the days so far, as `work.COLUMNS`.
+        found: what came of it; None before.
+        error: why it failed.
+        studies: who looks.
+        task: that a worker does; None for a run from the store.
+    """
+
+    config: RunConfig
+    digest: str
+    state: State = State.WAITING
+    rows: list[list[Any]] = field(default_factory=list)
+    found: Found | None = None
+    error: str = ""
+    studies: "list[Study]" = field(default_factory=list)
+    task: Task | None = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Study:
+    """Some settings on common seeds.
+
+    Attributes:
+        id: by which the page knows it.
+        key: digest of what was asked: asking again finds the same study.
+        arms: configurations by arm, on the first seed.
+        seeds: common to all.
+        runs: without repetition, in the order in which they are done.
+        places: for each arm, the place in `runs` of every seed.
+        events: what happened, as JSON, since the study began.
+        stopped: whether somebody stopped it.
+        notes: what went wrong and was mended or must be known.
+    """
+
+    id: str
+    key: str
+    arms: dict[str, RunConfig]
+    seeds: tuple[int, ...]
+    runs: list[Watched] = field(default_factory=list)
+    places: dict[str, list[int]] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    stopped: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        if self.stopped:
+            return State.STOPPED
+        if not all(run.state.is_over for run in self.runs):
+            return State.RUNNING
+        return State.FAILED if all(run.state is State.FAILED for run in self.runs) else State.DONE
+
+    def say(self, kind: str, **content: Any) -> None:
+        """Add an event."""
+        self.events.append(json.dumps({"kind": kind, **content}, allow_nan=False))
+
+    def finished(self, arm: str) -> list[tuple[int, Found]]:
+        """Return what is there of an arm, by seed."""
+        runs = [self.runs[place] for place in self.places.get(arm, [])]
+        found = zip(self.seeds, (run.found for run in runs), strict=True)
+        return [(seed, one) for seed, one in found if one is not None]
+
+    def answer(self) -> dict[str, Any]:
+        """Return what can be said so far."""
+        found = {arm: self.finished(arm) for arm in self.arms}
+        return results.answer(found, n_asked=len(self.seeds))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the state as it is, for a page that opens."""
+        return {
+            "kind": "snapshot",
+            "id": self.id,
+            "state": self.state,
+            "arms": [{"key": arm, "label": ARMS[arm]} for arm in self.arms],
+            "seeds": self.seeds,
+            "places": self.places,
+            "runs": [
+                # A copy: what is added while this is written out comes as an event, once.
+                {"state": run.state, "error": run.error, "rows": list(run.rows)}
+                | {"people": run.found and run.found.summary["people"]}
+                | {"numbers": run.found and run.found.numbers}
+                for run in self.runs
+            ],
+            "people": [self.arms[arm].people for arm in self.arms],
+            "answer": self.answer(),
+            "notes": self.notes,
+        }
+
+
+class Studies:
+    """All studies, and the team that runs them."""
+
+    def __init__(self, team: Team, store: Path) -> None:
+        self.store = store
+        self._team = team
+        self._studies: dict[str, Study] = {}
+        self._watched: dict[str, Watched] = {}
+        self._unsaved: dict[str, dict[str, bytes]] = {}
+        self._lock = threading.RLock()
+        self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk")  # reads and writes runs
+
+    def begin(self, arms: Mapping[str, RunConfig], seeds: tuple[int, ...]) -> Study:
+        """Start a study, or return the one that was asked for in the same way."""
+        order = sorted(arms, key=_ORDER.index)
+        wanted = [(arm, on_seed(arms[arm], seed)) for seed in seeds for arm in order]
+        named = [(arm, config.digest, config) for arm, config in wanted]
+        text = " ".join(f"{arm} {digest}" for arm, digest, _ in named)
+        key = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        with self._lock:
+            for study in self._studies.values():
+                if study.key == key and study.state in (State.RUNNING, State.DONE):
+                    self._save_again()
+                    return study
+            study = Study(id=secrets.token_hex(6), key=key, arms=dict(arms), seeds=seeds)
+            self._studies[study.id] = study
+            self._enrol(study, named)
+            self._forget_old()
+        self._save_again()
+        return study
+
+    def get(self, name: str) -> Study:
+        """Return a study that is still known."""
+        study = self._studies.get(name)
+        if study is None:
+            raise InputError("this study is not known any more; ask again")
+        return study
+
+    def look(self, study: Study) -> tuple[dict[str, Any], int]:
+        """Return the state of a study, and how many events led to it."""
+        with self._lock:
+            return study.snapshot(), len(study.events)
+
+    def stop(self, study: Study) -> None:
+        """Stop a study; runs that others need go on, finished ones are kept."""
+        with self._lock:
+            if study.state.is_over:
+                return
+            study.stopped = True
+            for run in study.runs:
+                run.studies = [other for other in run.studies if other is not study]
+                if not run.state.is_over and not run.studies and run.task is not None:
+                    self._team.stop(run.task)
+            study.say("state", state=study.state)
+
+    def files(self, study: Study) -> list[Path]:
+        """Return the directories of the finished runs of a study."""
+        done = [run.digest for run in study.runs if run.state is State.DONE]
+        return [self.store / digest for digest in done if (self.store / digest).is_dir()]
+
+    def close(self) -> None:
+        """Finish writing."""
+        self._clerk.shutdown()
+
+    # ---- Runs -----------------------------------------------------------------------------------
+
+    def _enrol(self, study: Study, wanted: Iterable[tuple[str, str, RunConfig]]) -> None:
+        """Let a study look at its runs; those that nobody does yet are begun."""
+        places: dict[str, int] = {}
+        for arm, digest, config in wanted:
+            if digest not in places:
+                places[digest] = len(study.runs)
+                study.runs.append(self._watch(study, digest, config))
+            study.places.setdefault(arm, []).append(places[digest])
+
+    def _watch(self, study: Study, digest: str, config: RunConfig) -> Watched:
+        run = self._watched.get(digest)
+        if run is None or run.state in (State.FAILED, State.STOPPED):
+            run = self._watched[digest] = Watched(config=config, digest=digest)
+            if digest in self._unsaved or results.is_stored(self.store / digest, config):
+                self._clerk.submit(self._recall, run)
+            else:
+                self._submit(run)
+        run.studies.append(study)
+        return run
+
+    def _submit(self, run: Watched) -> None:
+        run.task = Task(
+            function=run_and_tell,
+            arguments=(run.config,),
+            heard=lambda kind, content: self._heard(run, kind, content),
+        )
+        self._team.submit(run.task)
+
+    def _recall(self, run: Watched) -> None:
+        """Take a run from the store; one that cannot be read is done anew."""
+        try:
+            files = self._unsaved.get(run.digest)
+            found = results.of_files(files) if files else results.stored(self.store / run.digest)
+        except InputError:
+            self._submit(run)
+            return
+        with self._lock:
+            self._end(run, found)
+
+    def _heard(self, run: Watched, kind: Heard, content: Any) -> None:
+        """Take in what a worker says of a run."""
+        with self._lock:
+            if kind is Heard.BEGUN:
+                run.state = State.RUNNING
+            elif kind is Heard.TOLD:
+                run.rows.append(content)
+                self._say(run, "day", row=content)
+            elif kind is Heard.AGAIN:
+                run.rows.clear()
+                self._note(run, content)
+                self._say(run, "again")
+            elif kind is Heard.DONE:
+                self._clerk.submit(self._keep, run, content)
+            else:
+                run.state = State.STOPPED if kind is Heard.STOPPED else State.FAILED
+                run.error = content or ""
+                self._say(run, "failed", error=run.error)
+                self._close(run)
+
+    def _keep(self, run: Watched, files: dict[str, bytes]) -> None:
+        """Store a finished run; one that cannot be stored is kept here and tried again."""
+        problem = self._stored(run.digest, files)
+        with self._lock:
+            if problem:
+                self._unsaved[run.digest] = files
+                self._note(run, f"{problem}. The result is kept here until it can be stored.")
+            self._end(run, results.of_files(files))
+
+    def _stored(self, digest: str, files: dict[str, bytes]) -> str:
+        """Write a run and return what went wrong; empty for nothing."""
+        try:
+            stores.write_files(files, self.store, digest)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    def _save_again(self) -> None:
+        """Try to store what could not be stored."""
+        for digest, files in list(self._unsaved.items()):
+            if not self._stored(digest, files):
+                self._unsaved.pop(digest, None)
+
+    def _end(self, run: Watched, found: Found) -> None:
+        told, run.rows = bool(run.rows), found.rows
+        run.found, run.state = found, State.DONE
+        for study in run.studies:
+            content = {"numbers": found.numbers, "people": found.summary["people"]}
+            rows = {} if told else {"rows": found.rows}
+            study.say("done", run=study.runs.index(run), **rows, **content)
+            study.say("answer", **study.answer())
+        self._close(run)
+
+    def _close(self, run: Watched) -> None:
+        for study in run.studies:
+            if study.state.is_over:
+                study.say("state", state=study.state)
+
+    def _note(self, run: Watched, words: str) -> None:
+        for study in run.studies:
+            if words not in study.notes:
+                study.notes.append(words)
+                study.say("note", text=words)
+
+    def _say(self, run: Watched, kind: str, **content: Any) -> None:
+        for study in run.studies:
+            study.say(kind, run=study.runs.index(run), **content)
+
+    def _forget_old(self) -> None:
+        """Forget the oldest studies that are over, and runs that no study has."""
+        over = [study.id for study in self._studies.values() if study.state.is_over]
+        for name in over[: max(0, len(over) - MOST_STUDIES)]:
+            del self._studies[name]
+        kept = {id(run) for study in self._studies.values() for run in study.runs}
+        self._watched = {d: run for d, run in self._watched.items() if id(run) in kept}

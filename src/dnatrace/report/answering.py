@@ -1,0 +1,63 @@
+"""The first paragraph of the report: which setting it is about, and what stands beside it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dnatrace.methods.catalogue import METHODS
+from dnatrace.methods.public_facts import FLOOR
+from dnatrace.report.answer import Side, Told, answer, ever_infected, how_sure
+from dnatrace.report.grouping import Group
+from dnatrace.report.reading import METHOD, StoredRun
+
+_NEEDED = ("attack_rate", "tests_used", "isolation_person_days", "days")
+# What is compared apart from the method and what it does not share with others.
+_OF_METHODS = ("method.", "privacy.")
+
+
+def overall(groups: Sequence[Group]) -> list[str]:
+    """Return what the runs say in a few sentences; none when older versions did not write enough.
+
+    Of several settings that do something, the one with the fewest infections is told.
+    """
+    sides = {group.label: _side(group) for group in groups if _tells_enough(group)}
+    known = [group for group in groups if group.label in sides]
+    acting = [group for group in known if _acts(group) and group.method != FLOOR] or known
+    if not acting:
+        return []
+    best = min(acting, key=lambda group: sides[group.label].mean(ever_infected))
+    nothing = next((g for g in known if not _acts(g) and _agree(g, best)), None)
+    floor = next((g for g in known if g.method == FLOOR and _agree(g, best)), None)
+    beside = {
+        name: None if group is None else sides[group.label]
+        for name, group in (("nothing", nothing), ("floor", floor))
+    }
+    main = sides[best.label]
+    chosen = f"Of {len(acting)} settings, {best.label} had the fewest infections."
+    lead = [chosen] if len(acting) > 1 else []
+    return [*lead, *answer(main, **beside), how_sure(main, beside["nothing"])]
+
+
+def _tells_enough(group: Group) -> bool:
+    return all(run.summary.get(key) is not None for run in group.runs for key in _NEEDED)
+
+
+def _side(group: Group) -> Side:
+    return Side(name=group.label, runs=[_told(run) for run in group.runs])
+
+
+def _told(run: StoredRun) -> Told:
+    isolated = np.nan_to_num(run.daily["isolated"]).max() / run.summary["people"]
+    return Told(seed=run.seed, summary=run.summary, most_isolated=float(isolated))
+
+
+def _acts(group: Group) -> bool:
+    """Whether a method gives tests; those of others that are not installed here are held to."""
+    return group.method not in METHODS or METHODS[group.method].gives_tests
+
+
+def _agree(one: Group, other: Group) -> bool:
+    """Whether two groups agree in every setting that both have, apart from their methods."""
+    common = set(one.settings) & set(other.settings) - {METHOD}
+    compared = [key for key in common if not key.startswith(_OF_METHODS)]
+    return all(one.settings[key] == other.settings[key] for key in compared)

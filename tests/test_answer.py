@@ -1,0 +1,132 @@
+"""The sentences on top of the report and of the live page, by hand."""
+
+import pytest
+
+from dnatrace.report.answer import Side, Told, answer, how_sure
+from dnatrace.report.answering import overall
+from dnatrace.report.grouping import group_runs
+from dnatrace.report.reading import read_runs
+
+PROVED = {
+    "noise": "fast",
+    "sound": True,
+    "protects": False,
+    "per_person_epsilon": 5.02,
+    "per_release_epsilon": 1.0,
+    "delta": 1e-3,
+}
+OPEN = {"noise": None, "per_release_epsilon": None}
+SILENT = {"noise": None, "per_release_epsilon": 0.0}
+
+
+def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, rising=False):
+    runs = [
+        Told(
+            seed=seed,
+            most_isolated=isolated,
+            summary={
+                "people": 10_000,
+                "days": 100,
+                "method": method,
+                "attack_rate": rate,
+                "tests_used": tests,
+                "isolation_person_days": 5000,
+                "peak_reached": not rising,
+                "privacy": privacy,
+            },
+        )
+        for seed, rate in enumerate(rates, start=1)
+    ]
+    return Side(name=name, runs=runs)
+
+
+MAIN = side("A", [0.0200, 0.0224])
+NOTHING = side("nothing", [0.88, 0.882], method="none", privacy=SILENT, tests=0, isolated=0.0)
+
+
+def test_what_was_done_brought_cost_and_promises():
+    floor = side("floor", [0.0400, 0.0420], method="floor", privacy=SILENT)
+    outcome, messages, cost, promise = answer(MAIN, nothing=NOTHING, floor=floor)
+    assert outcome == (
+        "Of 10,000 people 212 were infected in 100 days instead of 8,810 with nothing done."
+    )
+    # 200 and 196 fewer on the two seeds: 198 ± t(0.95, 1) · 2.83 / √2 = 12.6
+    assert messages == (
+        "Without any message between phones 410 would have been infected: messages make it "
+        "198 ± 12.6 fewer."
+    )
+    assert cost == (
+        "1 in 25 was in isolation on the worst day; each person had 0.8 tests and 0.5 days at home."
+    )
+    assert promise.startswith(
+        "What one test of yours tells a housemate over all time: ε = 5.02, so that whoever guesses "
+        "your result is right at most 76.6 times in 100"
+    )
+    assert "simulation" in promise
+
+
+def test_chance_is_not_sold_as_an_effect():
+    floor = side("floor", [0.0150, 0.0300], method="floor", privacy=SILENT)
+    assert "no more than chance apart" in answer(MAIN, floor=floor)[1]
+    other = side("B", [0.0190, 0.0236])
+    assert "no more than chance apart in 2 runs from A (+1 ± 69.5)" in answer(MAIN, other=other)[1]
+    one = side("A", [0.02])
+    assert answer(one, floor=side("floor", [0.04], method="floor"))[1].endswith("been infected.")
+    assert "another seed may come out quite differently" in how_sure(one, None)
+    assert "more are on their way" in how_sure(one, None, asked=5)
+    # 8,600 and 8,596 averted: 8,598 ± 12.6
+    assert "8,598 ± 12.6 infections averted" in how_sure(MAIN, NOTHING)
+    assert "may be chance" not in how_sure(MAIN, NOTHING)
+    assert "may be chance" in how_sure(MAIN, side("nothing", [0.0150, 0.0300]))
+
+
+def test_two_plans_are_named_and_each_has_its_promise():
+    other = side("B", [0.0100, 0.0124], privacy=OPEN)
+    told = answer(MAIN, nothing=NOTHING, other=other)
+    assert told[0].startswith("With A 212 of 10,000 people were infected")
+    assert told[1].startswith("B: 112 were infected, 100 ± 0 fewer than with A")
+    assert told[-1].startswith("With B: What one test of yours tells")
+    assert "as they are" in told[-1]
+    assert len(answer(MAIN, other=side("B", [0.01]))) == 4  # the same promise is told once
+
+
+@pytest.mark.parametrize(
+    ("privacy", "words"),
+    [
+        (OPEN, "nothing is promised"),
+        (SILENT, "nothing, because phones tell each other nothing (ε = 0)"),
+        (PROVED | {"sound": False}, "NOT SOUND"),
+        (PROVED | {"per_person_epsilon": None}, "no bound is proved; ε = 1 per release"),
+        (PROVED | {"person_unfinished": True}, "so far: ε = 5.02"),
+        (PROVED | {"policy_tells_of_cases": True}, "no ε covers that"),
+        (PROVED | {"selection_epsilon": 1.0}, "threshold"),
+    ],
+)
+def test_promises(privacy, words):
+    assert words in answer(side("A", [0.02], privacy=privacy))[-1]
+
+
+def test_an_unfinished_epidemic_and_idleness_are_told():
+    assert "the worst is yet to come" in answer(side("A", [0.02], rising=True))[1]
+    idle = side("A", [0.02], tests=0, isolated=0.0)
+    assert "Nobody was tested and nobody stayed at home." in answer(idle)
+
+
+def test_a_store_is_answered_by_its_best_setting(report_store):
+    groups = group_runs(read_runs(report_store))
+    told = overall(groups)
+    rates = {g.label: sum(r.summary["attack_rate"] for r in g.runs) for g in groups}
+    acting = {label: rate for label, rate in rates.items() if label != "none"}
+    assert told[0] == f"Of 8 settings, {min(acting, key=acting.get)} had the fewest infections."
+    infected = min(acting.values()) / 3 * 300
+    nothing = rates["none"] / 3 * 300
+    assert told[1].startswith(f"Of 300 people {infected:.0f} were infected in 20 days")
+    assert f"instead of {nothing:.0f} with nothing done" in told[1]
+
+
+def test_an_older_store_has_no_paragraph(report_store):
+    groups = group_runs(read_runs(report_store))
+    for group in groups:
+        for run in group.runs:
+            run.summary["tests_used"] = None
+    assert overall(groups) == []
