@@ -39,7 +39,7 @@ def facts_of(window, outcomes, messages, p, *, day=None, errors=PAPER_TESTS, **k
         test_errors=errors,
         **known,
     )
-    return public, SecretFacts(window=window, messages=messages)
+    return public, SecretFacts(window=window, messages=messages, own_tests=True)
 
 
 def released(method, facts):

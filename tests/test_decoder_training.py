@@ -66,6 +66,19 @@ def auc_of_alarms(weights, rng, noise=2.0, people=400):
     return float(np.mean(scores[: people // 2, None] > scores[None, people // 2 :]))
 
 
+def test_channels_are_merged_where_the_noise_says_so():
+    rng = np.random.default_rng(0)
+    exact, noisy = rng.random((2, 3, 14 * 2)), rng.random((2, 3, 14 * 2)) < 0.5
+    which = np.array([True, False])[:, None, None]
+    merged, with_noise = training._merged(exact, noisy, which, channels=2)
+    assert np.array_equal(merged[1], exact[1])
+    assert np.array_equal(with_noise[1], noisy[1])
+    assert np.allclose(merged[0, :, ::2], exact[0, :, ::2] + exact[0, :, 1::2])
+    assert np.array_equal(with_noise[0, :, ::2], noisy[0, :, ::2])
+    assert not merged[0, :, 1::2].any()
+    assert not with_noise[0, :, 1::2].any()
+
+
 def test_it_learns_to_read_alarms_and_not_when_they_are_kept_from_it():
     rng = np.random.default_rng(1)
     cases, _ = toy_cases(rng)

@@ -12,15 +12,23 @@ from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.heads import Closeness, head_counts
 from dnatrace.methods.headcount import DECODERS, HeadcountRelease, HeadcountSettings
-from dnatrace.networks.decoder import DecoderInputs, Heads, load_decoder, write_decoder
+from dnatrace.networks.decoder import (
+    DecoderInputs,
+    Heads,
+    head_evidence,
+    load_decoder,
+    write_decoder,
+)
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.runs import floor, guarantees
 from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.presentation import privacy_line
 from dnatrace.runs.run import build_exchange, run
 
 from . import reference_headcount as reference
+from .private_methods import facts_of
 from .reference_headcount import (
     DAILY,
     NEWS,
@@ -305,10 +313,43 @@ def test_decoders_of_channels_agree_with_the_slow_one(seed, releases, noise):
         age_groups=rng.integers(0, 10, n_people).astype(np.uint8),
         test_errors=reference.ERRORS,
     )
-    mine = decoder.scores(numbers, noise, inputs)
+    mine = decoder.scores(head_evidence(numbers, noise), noise, inputs)
     for person in range(n_people):
         slow = reference.score(decoder, numbers, noise, inputs, person)
         assert mine[person] == pytest.approx(slow, rel=1e-4, abs=1e-3)
+
+
+@given(st.floats(0.01, 100.0), st.floats(-50.0, 50.0), st.floats(0.0, 5.0))
+@settings(max_examples=30, deadline=None)
+def test_evidence_agrees_with_the_slow_one_rises_and_is_0_without_a_number(noise, number, more):
+    mine = head_evidence(np.array([0.0, number, number + more]), noise)
+    slow = [reference.evidence(seen, noise) for seen in (0.0, number, number + more)]
+    assert mine.tolist() == pytest.approx(slow, rel=1e-4, abs=1e-5)
+    assert mine[0] == 0.0
+    assert mine[2] >= mine[1]
+
+
+def test_with_much_noise_channels_are_one_number_and_the_others_get_none():
+    apart, merged = (replace(DAILY, merged_above=above) for above in (5.0, 0.5))
+    world = reference.random_world(np.random.default_rng(5), N_DAYS)
+    several = statistics(world, headcount(apart))  # noise of about 2.6
+    one = statistics(world, headcount(merged))
+    assert several[:, 1:].any()
+    assert np.array_equal(one[:, 0], several.sum(axis=1))
+    assert not one[:, 1:].any()
+    sensitivity = bounded(world, headcount(merged)).sensitivity
+    assert sensitivity[0].any()
+    assert not sensitivity[1:].any()
+    searched(3, merged, another_result, units=1)
+
+
+def bounded(world, method):
+    window = ContactWindow(n_people=world.n_people, n_days=14)
+    pairs = world.contacts[N_DAYS // 2] or [(0, 1)]
+    window.push(DayContacts.from_pairs(*zip(*pairs, strict=True), n_people=world.n_people))
+    outcomes = world.outcomes[:1]
+    messages = OWN_TESTS.receive(window, outcomes, with_messages=True).messages
+    return method.statistic(*facts_of(window, outcomes, messages, reference.PAPER))
 
 
 # --- the method ----------------------------------------------------------------------------------
@@ -336,8 +377,6 @@ def test_who_met_nobody_gets_no_noise_and_channels_are_one_release():
     method = headcount(DAILY)
     window = ContactWindow(n_people=3, n_days=14)
     window.push(DayContacts.from_pairs([0, 1], [1, 0], n_people=3))
-    from .private_methods import facts_of
-
     messages = OWN_TESTS.receive(window, world.outcomes, with_messages=True).messages
     facts = facts_of(window, world.outcomes, messages, reference.PAPER)
     released, state = method.release(*facts, method.start(3))
@@ -389,7 +428,8 @@ def test_a_run_says_what_a_person_is_promised():
 
 
 def test_heads_of_a_file_are_checked():
-    for wrong in ({}, {"release": "daily", "fading": 1.0, "bounds": []}, [1]):
+    empty = {"release": "daily", "fading": 1.0, "bounds": [], "merged_above": None}
+    for wrong in ({}, empty, {"release": "daily", "fading": 1.0, "bounds": [1.0]}, [1]):
         with pytest.raises(InputError):
             Heads.read(wrong)
     assert replace(DAILY, bounds=(1.0,)).bounds == (1.0,)
@@ -408,7 +448,33 @@ def test_it_is_the_default_and_the_preset_of_a_lifetime_promises_a_person_1():
     assert told.index("One person: ε = 1 at") < told.index("Protected:")
     assert "2: 1.51, 5: 2.64, 20: 6.31, 100: 18.8" in told
     tally = run(RunConfig(method="tally", people=200, days=4, initially_infected=9))
-    assert "One person: no bound." in guarantees.state(tally.config, tally.ledger)
+    told = guarantees.state(tally.config, tally.ledger)
+    assert "One person: no bound." in told
+    assert "measured with noise for ε = 1 per release: ε = 167 against their partner" in told
+    assert "(measured with noise" in privacy_line(tally.summary["privacy"])
+    stored = guarantees.ledger_table(tally.config, tally.ledger)["person_measured"]
+    assert stored == tally.summary["privacy"]["person_measured"]
+    assert result.summary["privacy"]["person_measured"] is None
+
+
+def test_a_variant_that_nobody_measured_says_so():
+    small = {"people": 200, "days": 3, "initially_infected": 9}
+    found = run(RunConfig(method="dna", release="restart", **small)).summary["privacy"]
+    assert found["per_person_epsilon"] is None
+    assert "not measured for this variant" in found["person_measured"]
+
+
+@pytest.mark.parametrize(("method", "costs_more"), [("tally", True), ("headcount", False)])
+def test_whoever_is_met_twice_on_a_day_is_two_contacts_unless_people_count_once(method, costs_more):
+    result = run(RunConfig(method=method, people=300, days=16, initially_infected=9))
+    assert result.ledger.meetings > 1  # the city has people who live and work together
+    privacy = result.summary["privacy"]
+    more = privacy["per_person_day_epsilon"] > privacy["per_contact_epsilon"]
+    assert more is costs_more
+    told = guarantees.state(result.config, result.ledger)
+    assert ("A contact is one meeting." in told) is costs_more
+    times = f"for a person met {result.ledger.meetings} times on a day"
+    assert (times in privacy_line(privacy)) is costs_more
 
 
 # --- the floor -----------------------------------------------------------------------------------

@@ -9,10 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
+from dnatrace.methods.base import release_of
 from dnatrace.networks.decoder import Alarm, write_decoder
-from dnatrace.privacy.accounting import Unit
+from dnatrace.privacy.accounting import Ledger, Unit, UnprovenEvent
+from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.runs import measured
+from dnatrace.runs.audits import as_stated
 from dnatrace.runs.config import PrivacySettings, RunConfig
-from dnatrace.runs.person_audits import ScoreSample, audit_person, tell, with_noise
+from dnatrace.runs.person_audits import (
+    ScoreSample,
+    audit_person,
+    scripted_loop,
+    tell,
+    with_noise,
+)
 from dnatrace.runs.worlds import Test, World, WorldName, day_of, worlds
 
 from .command_line import run as dnatrace
@@ -265,3 +275,36 @@ def test_the_command_refutes_keeps_and_tells(tmp_path, headcount):
     wrong = dnatrace("audit", "--world", "nowhere")
     assert wrong.returncode == 2
     assert "unknown world" in wrong.stderr
+
+
+PRIVATE = ("tally", "traditional", "dna", "dpfn-s", "dpfn", "per-message")
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_whoever_is_met_three_times_on_a_day_costs_at_most_three_contacts(method):
+    config = RunConfig(method=method, seir={"rounds": 1})  # what others say does not change
+    once = worlds(WorldName.MET_ONCE, config)[0]
+    often = replace(once, days=tuple(day_of(_pairs(day) * 3, 2) for day in once.days))
+    assert max(day.most_meetings() for day in often.days) == 3
+    ledger = Ledger(meetings=3)
+    for log in scripted_loop(config, often, 0).run(len(often.days)):
+        event = log.released.event
+        ledger.record(as_stated(event) if isinstance(event, UnprovenEvent) else event)
+    found = epsilon_of_mu(tell(config, often).mu, 1e-3)
+    assert 0.0 < found <= ledger.person_day_epsilon(1e-3) * (1 + 1e-9)
+    if method in ("tally", "traditional"):  # one contact would be too little
+        assert found > ledger.epsilon(Unit.CONTACT, 1e-3)
+
+
+def _pairs(day):
+    both = zip(day.senders.tolist(), day.receivers().tolist(), strict=True)
+    return [pair for pair in both if pair[0] < pair[1]]
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_figures_that_ship_beside_no_bound_are_those_of_the_audit(name):
+    config = RunConfig(method=name)
+    for world in ("couple", "common-contacts"):
+        shipped = measured.figures()[name, release_of(config.method), world]
+        found = audit_person(config, WorldName(world)).epsilon
+        assert shipped == pytest.approx(found, rel=0.01)

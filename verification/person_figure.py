@@ -11,9 +11,14 @@ from matplotlib.figure import Figure
 from dnatrace.methods.public_facts import FLOOR
 from dnatrace.runs import figures
 
+_LOWEST = 0.3  # ‰; intervals of a mean may reach below 0
 _COLOURS = {"daily": figures.BLUE, "news": figures.VERMILION}
-_LINES = {FLOOR: "--", "fn": ":"}
-_NAMES = {FLOOR: "no messages: public facts alone", "fn": "fn: all messages, no privacy"}
+_LINES = {(FLOOR, ""): "--", ("fn", ""): ":", ("fn", "as in the paper"): "-."}
+_NAMES = {
+    (FLOOR, ""): "no messages: public facts alone",
+    ("fn", ""): "fn, best inference: all messages, no privacy",
+    ("fn", "as in the paper"): "fn as in the paper, no privacy",
+}
 
 Rows = Sequence[dict[str, Any]]
 
@@ -48,11 +53,12 @@ def _draw(axes: Axes, rows: Rows) -> None:
         axes.errorbar(places, means, yerr=halves, color=colour, marker=".", label=label)
     for method, line in _LINES.items():
         for row in rows:
-            if row["method"] == method:
+            if (row["method"], row["release"]) == method:
                 style: dict[str, Any] = {"color": "black", "linewidth": 0.9, "linestyle": line}
                 axes.axhline(row["mean"], label=_NAMES[method], **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_ylim(bottom=_LOWEST)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("ε of one test of a person, for ever")

@@ -259,4 +259,5 @@ def _facts(
         parameters=encounter.parameters,
         test_errors=encounter.test_errors,
     )
-    return public, SecretFacts(window=window, messages=messages)
+    # A message is what the victim says, and nobody else has a part in it.
+    return public, SecretFacts(window=window, messages=messages, own_tests=True)

@@ -52,7 +52,7 @@ class PublicFacts:
             so meeting somebody twice counts twice. 0 for people without the app.
         outcomes: own tests, int8 [days, people]: 1, 0 or -1 without a test.
         parameters: of the statistical model.
-        test_errors: how often tests err.
+        test_errors: what phones believe of tests (`TestRules.believed`), not what tests do.
         age_groups: decade of age, uint8 [people]; None when unknown.
         isolated: who was in isolation on the day, bool [people]; None when unknown.
     """
@@ -83,17 +83,20 @@ class SecretFacts:
 
     Attributes:
         window: who met whom.
-        exposures: those behind everybody's last update, float32 [days, people]; for
-            `Needs.EXPOSURES` and `Needs.MESSAGES`. As in
-            `inference.exchange.Received`.
-        messages: P(I) after the last round, unclipped, float32 [days, people]; for
-            `Needs.MESSAGES`, or when the loop computes them for training.
+        exposures: as in `inference.exchange.Received`, float32 [days, people]; for
+            `Needs.EXPOSURES` and `Needs.MESSAGES`.
+        messages: P(I) as the exchange leaves it (after the last round, or of own tests alone),
+            unclipped, float32 [days, people]; for `Needs.MESSAGES`, or when the loop computes them
+            for training.
+        own_tests: whether each message is a function of its sender's own tests alone, as the
+            exchange says.
         states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
     """
 
     window: ContactWindow
     exposures: NDArray[np.float32] | None = None
     messages: NDArray[np.float32] | None = None
+    own_tests: bool = False
     states: NDArray[np.uint8] | None = None
 
     def lend(self) -> Self:
@@ -169,6 +172,8 @@ class MethodSettings(Plugin):
     # What its messages are made of, unless the configuration says otherwise.
     exchange: ClassVar[ExchangeKind] = ExchangeKind.ROUNDS
     gives_tests: ClassVar[bool] = True
+    # Whether what phones believe of transmission, p1, has an effect with that exchange.
+    reads_transmission: ClassVar[bool] = True
     # Whether it remembers what the newest day said, and so misses days that are filled later.
     reads_newest_day: ClassVar[bool] = False
 

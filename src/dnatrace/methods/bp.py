@@ -18,7 +18,7 @@ class BpSettings(InfectionTimeSettings):
 
     name: Literal["bp"] = setting("bp", NAME)
     rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
-        2, "most updates of everybody per day; messages start from those of yesterday"
+        2, "most updates of everybody per day"
     )
     damping: Annotated[float, Field(ge=0.0, lt=1.0)] = setting(
         0.0, "share of the old message in the new one"
@@ -26,11 +26,13 @@ class BpSettings(InfectionTimeSettings):
     tolerance: Annotated[float, Field(ge=0.0, le=1.0)] = setting(
         1e-3, "rounds end when no pair's probability of infection changes by more"
     )
-
+    warm_start: bool = setting(
+        True, "whether messages start from those of yesterday; else everybody starts from silence"
+    )
     quiet: Share = setting(
         1e-3,
-        "who was infected lately with less probability, and has no new test, repeats to people "
-        "they meet often what they said before",
+        "who was infected lately with less probability, and has no new test, repeats what they "
+        "said before, but to people they meet for the first time",
     )
 
     def build(self, setup: Setup) -> Method:
@@ -66,6 +68,7 @@ class Propagation(OpenMethod):
             rounds=self.settings.rounds,
             damping=self.settings.damping,
             tolerance=self.settings.tolerance,
+            warm=self.settings.warm_start,
             quiet=self.settings.quiet,
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)

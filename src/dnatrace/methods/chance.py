@@ -14,6 +14,7 @@ from dnatrace.settings import setting
 class RandomSettings(MethodSettings):
     """Tests by chance."""
 
+    reads_transmission: ClassVar[bool] = False
     name: Literal["random"] = setting("random", NAME)
 
     def build(self, setup: Setup) -> Method:
@@ -24,6 +25,7 @@ class RandomSettings(MethodSettings):
 class NoneSettings(MethodSettings):
     """No tests; what would be scored does not matter."""
 
+    reads_transmission: ClassVar[bool] = False
     gives_tests: ClassVar[bool] = False
     name: Literal["none"] = setting("none", NAME)
 

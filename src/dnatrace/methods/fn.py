@@ -15,6 +15,7 @@ from pydantic import Field
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference.course import EQUAL_AGES, ByAge
 from dnatrace.methods.base import Method, Needs, PublicFacts, Score, SecretFacts, Setup
+from dnatrace.methods.infection_time import OUTSIDE_SHARE, found_per_person_day
 from dnatrace.methods.kinds import Floats, OpenMethod
 from dnatrace.methods.settings import NAME, ScoreSettings, last_day_score
 from dnatrace.seir import SeirParameters
@@ -38,6 +39,7 @@ class FnSettings(ScoreSettings):
         "fn: infection from outside per day in place of `seir.infection_from_outside`",
         called="own_infection_from_outside",
     )
+    outside_share: Share = OUTSIDE_SHARE
     susceptibility: ByAge = setting(
         EQUAL_AGES,
         "factor on the hazard of a contact by age group of who receives it, nine numbers",
@@ -50,7 +52,7 @@ class FnSettings(ScoreSettings):
     @property
     def exchanges_alone(self) -> bool:
         """Whether messages differ from those of the run's exchange."""
-        own = (self.own_rounds, self.own_p0) != (None, None)
+        own = (self.own_rounds, self.own_p0) != (None, None) or self.outside_share > 0.0
         return own or self.susceptibility != EQUAL_AGES or self.remembers_positives
 
     def build(self, setup: Setup) -> Method:
@@ -102,7 +104,7 @@ class OwnExchange(OpenMethod):
         positive = after_results(state, public)
         immune = (positive != NEVER) & (positive < public.first_day)
         silent = immune if self.settings.remembers_positives else None
-        parameters = self._parameters(public.parameters)
+        parameters = self._parameters(public)
         exposures = fn.message_rounds(
             secret.window,
             public.outcomes,
@@ -117,10 +119,13 @@ class OwnExchange(OpenMethod):
             scores[silent] = 0.0
         return scores, positive
 
-    def _parameters(self, parameters: SeirParameters) -> SeirParameters:
-        if self.settings.own_p0 is None:
-            return parameters
-        return parameters.model_copy(update={"p0": self.settings.own_p0})
+    def _parameters(self, public: PublicFacts) -> SeirParameters:
+        share, p0 = self.settings.outside_share, self.settings.own_p0
+        if share > 0.0:
+            p0 = share * found_per_person_day(public)
+        if p0 is None:
+            return public.parameters
+        return public.parameters.model_copy(update={"p0": p0})
 
     def _susceptible(self, public: PublicFacts) -> NDArray[np.float32] | None:
         if public.age_groups is None or self.settings.susceptibility == EQUAL_AGES:

@@ -7,6 +7,7 @@ person, end to end. Noise, then a decoder of the noisy numbers of the last 14 da
 facts. docs/guarantees.md has the proof, docs/headcount.md what it reaches.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal
@@ -28,6 +29,7 @@ from dnatrace.networks.decoder import (
     Decoder,
     DecoderInputs,
     Heads,
+    head_evidence,
     load_decoder,
 )
 from dnatrace.privacy.accounting import Lifetime
@@ -36,7 +38,7 @@ from dnatrace.privacy.release import Bounded
 from dnatrace.settings import setting
 
 _PURPOSE = "noise/headcount"
-_LEAST = 1e-12  # a message that cannot be 0 is not divided by
+_LEAST = 1e-12  # divisor at least: `just_found` is 0 if nobody can be infectious
 
 
 class HeadcountRelease(StrEnum):
@@ -52,6 +54,7 @@ DECODERS = {HeadcountRelease.DAILY: "headcount", HeadcountRelease.NEWS: "headcou
 class HeadcountSettings(MethodSettings):
     """Noise on the number of people met who may be infectious, read by a decoder."""
 
+    reads_transmission: ClassVar[bool] = False
     counts_contacts: ClassVar[bool] = True
     exchange: ClassVar[ExchangeKind] = ExchangeKind.OWN_TESTS
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
@@ -198,25 +201,34 @@ class Headcount(PrivateMethod):
         """Return the numbers of everybody [channels, people], 0 for those who met nobody.
 
         A person is in one channel of a receiver at most, so the sensitivity of a single number is
-        that of all of them together.
+        that of all of them together. Channels that are merged at the noise of the target hold 0 and
+        get no noise.
         """
         messages = self.setup.require_messages(public, secret)
         if self.variant is HeadcountRelease.DAILY:
             alarms = standing_alarms(messages, public, self.decoder.alarm)
         else:
             alarms = news_alarms(public, memory)
-        closeness = Closeness(fading=self.heads.fading, bounds=self.heads.bounds)
-        counts = head_counts(secret.window, alarms, closeness)
-        some = np.where(public.counts.any(axis=0), SENSITIVITY, 0.0)
-        return Bounded(values=counts, sensitivity=np.broadcast_to(some, counts.shape).copy())
+        bounds = self.heads.bounds_at(self.mechanism.multiplier)
+        closeness = Closeness(fading=self.heads.fading, bounds=bounds)
+        counts = np.zeros((self.decoder.channels, public.n_people))
+        counts[: len(bounds)] = head_counts(secret.window, alarms, closeness)
+        reached = np.zeros(counts.shape)
+        reached[: len(bounds)] = np.where(public.counts.any(axis=0), SENSITIVITY, 0.0)
+        return Bounded(values=counts, sensitivity=reached)
+
+    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
+        """Return what today's noisy numbers say for an infection, each for itself."""
+        del past, public
+        return head_evidence(noisy, self.mechanism.multiplier).astype(np.float64)
 
     def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
-        """Return what the decoder makes of the noisy numbers of the last days."""
+        """Return what the decoder makes of what the numbers of the last days said."""
         channels = self.decoder.channels
         by_release = noisy.reshape(-1, channels, public.n_people)[::-1]
         inputs = decoder_inputs(public, prepared)
         numbers = by_release.reshape(-1, public.n_people)
-        return self.decoder.scores(numbers, self.mechanism.multiplier, inputs)
+        return self.decoder.scores(numbers, SENSITIVITY * self.mechanism.multiplier, inputs)
 
 
 def standing_alarms(messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm) -> Floats:
@@ -231,6 +243,8 @@ def standing_alarms(messages: NDArray[np.float32], public: PublicFacts, alarm: A
 
 def news_alarms(public: PublicFacts, memory: Known | None) -> Floats:
     """Return 1 for people whose positive result became known today, else 0: [days, people].
+
+    The same on every day of the window, so that a contact of any of them counts.
 
     Guarantee: a test result is in the alarms of one day, whatever other tests there are.
     """

@@ -1,6 +1,6 @@
 """Settings that methods over days of infection share, and the score they release."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +13,23 @@ from dnatrace.settings import Share, setting
 
 Floats = NDArray[np.float64]
 LEAST_OUTSIDE = 1e-6  # of p0, when it is learned: somebody may always come from elsewhere
+OUTSIDE_SHARE = setting(
+    0.0,
+    "share of the infections that tests of the window found whose source is taken to be "
+    "outside: infection from outside is then learned; 0 takes it as set",
+)
 
 
 class InfectionTimeSettings(MethodSettings, CourseParameters):
     """A method that asks on which day somebody was infected."""
 
+    reads_transmission: ClassVar[bool] = False
     infected_within: Annotated[int, Field(ge=1, le=42, strict=True)] = setting(
         7,
         "the score is the probability of an infection within so many days: those who still infect",
         source="Baker et al. 2021 rank by the last 7 days",
     )
-    outside_share: Share = setting(
-        0.0,
-        "share of the infections that tests of the window found whose source is taken to be "
-        "outside: infection from outside is then learned; 0 takes it as set",
-    )
+    outside_share: Share = OUTSIDE_SHARE
 
     def course(self, public: PublicFacts) -> CourseParameters:
         """Return the course as phones believe it today."""

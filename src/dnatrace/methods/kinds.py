@@ -30,6 +30,10 @@ from dnatrace.records import DayContacts
 from dnatrace.seir import SeirParameters
 
 Floats = NDArray[np.float64]
+PASSED_THROUGH_OTHERS = (
+    "the method promises something about a person, for messages from own tests alone; those it was "
+    "given pass through others: seir.exchange = 'own-tests'"
+)
 
 
 class PublicMethod(ABC):
@@ -96,7 +100,8 @@ class Query:
         mechanism: the noise.
         statistic: what gets it, [people] or one row per value kept; None for nothing today.
         memory: what tomorrow's `query` is given; may be secret, nobody else sees it.
-        keep: how many of the newest noisy values of earlier days are read again.
+        keep: how many of the newest noisy rows of earlier days are read again: releases times rows
+            of a release.
         contacts: over which noisy values are delivered, one day per row: each receiver gets the
             sum of what `sent` makes of the senders' values.
         spent: largest μ that a contact has spent, when a filter follows it.
@@ -143,7 +148,7 @@ class PrivateMethod(ABC):
 
     @property
     def needs(self) -> Needs:
-        """Messages of the last round."""
+        """Messages as the exchange leaves them."""
         return Needs.MESSAGES
 
     def prepare(self, public: PublicFacts, remembered: Any) -> Any:
@@ -182,6 +187,8 @@ class PrivateMethod(ABC):
         self, public: PublicFacts, secret: SecretFacts, state: Memory
     ) -> tuple[Released, Memory]:
         """Noise what `query` asks for and publish what `decode` makes of it."""
+        if self.setup.own_tests and secret.messages is not None and not secret.own_tests:
+            raise InputError(PASSED_THROUGH_OTHERS)
         prepared = self.prepare(public, state.public)
         lent = secret.lend()
         query = self.query(prepared, public, lent, state.secret)

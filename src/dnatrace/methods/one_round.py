@@ -5,7 +5,9 @@ sender knew before the window, never on what was heard within it.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from dnatrace.inference.infection_times import Carried, OneRound
 from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts, Setup
@@ -19,6 +21,9 @@ class OneRoundSettings(InfectionTimeSettings):
     """Own-test messages, heard once, without privacy."""
 
     name: Literal["one-round"] = setting("one-round", NAME)
+    exchanges: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
+        1, "exchanges of messages per day; more than one let what was heard come back, to compare"
+    )
 
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
@@ -50,6 +55,7 @@ class HeardOnce(OpenMethod):
             parameters=self.settings.course(public),
             test_errors=public.test_errors,
             n_days=self.setup.window_days,
+            exchanges=self.settings.exchanges,
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
         return self.settings.score(posterior), state

@@ -1,7 +1,7 @@
 """`oracle`: the true state. What perfect knowledge within the test capacity would reach."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from dnatrace.settings import setting
 class OracleSettings(MethodSettings):
     """Perfect knowledge."""
 
+    reads_transmission: ClassVar[bool] = False
     name: Literal["oracle"] = setting("oracle", NAME)
 
     def build(self, setup: Setup) -> Method:

@@ -23,6 +23,7 @@ FLOOR = "public-facts"
 class PublicFactsSettings(MethodSettings):
     """The decoder of `headcount` without messages, trained on the same runs."""
 
+    reads_transmission: ClassVar[bool] = False
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     reads_newest_day: ClassVar[bool] = True
     name: Literal["public-facts"] = setting("public-facts", NAME)

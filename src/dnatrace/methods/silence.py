@@ -85,6 +85,7 @@ def silenced(secret: SecretFacts) -> SecretFacts:
         window=window,
         exposures=None if secret.exposures is None else np.zeros_like(secret.exposures),
         messages=None if secret.messages is None else np.zeros_like(secret.messages),
+        own_tests=secret.own_tests,
         states=None if secret.states is None else np.zeros_like(secret.states),
     )
 

@@ -6,7 +6,7 @@ data".
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class TraditionalRelease(StrEnum):
 class TraditionalSettings(MethodSettings):
     """Counting contacts with a positive test."""
 
+    reads_transmission: ClassVar[bool] = False
     name: Literal["traditional"] = setting("traditional", NAME)
     release: TraditionalRelease = setting(TraditionalRelease.GAUSSIAN, RELEASE)
 

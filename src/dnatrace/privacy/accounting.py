@@ -11,9 +11,10 @@ about. It is bounded only where that is proved, which takes messages that nobody
 and a statistic in which a person counts once. The other units are about messages. A *release* is
 one day's noise on what one person's score is made of: what that day adds to everything made before.
 A score that reads earlier releases again may tell as much as all of them; `Ledger.score_epsilon`
-says how much one score alone can. A *contact* is one person met on one day, over all releases their
-message reaches, whatever values the message takes. A *pair* is the same two people meeting once per
-day on `PAIR_DAYS` consecutive days.
+says how much one score alone can. A *contact* is one meeting on one day, over all releases its
+message reaches, whatever values the message takes; somebody met k times on a day is k of them,
+which `Ledger.person_day_epsilon` counts. A *pair* is the same two people meeting once per day on
+`PAIR_DAYS` consecutive days.
 """
 
 import math
@@ -142,10 +143,15 @@ class SelectionEvent(Event):
 
 @dataclass(slots=True)
 class Ledger:
-    """What a run has spent, event by event."""
+    """What a run has spent, event by event.
+
+    Attributes:
+        meetings: how often two people met on one day, the most in the run.
+    """
 
     _events: list[Event] = field(default_factory=list)
     _selections: list[SelectionEvent] = field(default_factory=list)
+    meetings: int = 1
 
     def record(self, event: Event) -> None:
         """Add the event of one day's release."""
@@ -216,6 +222,18 @@ class Ledger:
         their noise is independent.
         """
         return epsilon_of_mu(self.mu(unit) * math.sqrt(receivers), delta)
+
+    def person_day_epsilon(self, delta: float) -> float:
+        """Return ε of everything one person says to another on one day, over all releases.
+
+        A contact is one meeting. Whoever was met k times on a day is k contacts that change
+        together, so at most k times as far apart, unless people count once however often they are
+        met.
+        """
+        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
+        once = all(event.lifetime.once for event in noised)
+        times = 1 if once else self.meetings
+        return epsilon_of_mu(times * self.mu(Unit.CONTACT), delta)
 
     def pair_epsilon(self, delta: float, days: int) -> float:
         """Return ε of a pair that meets once per day on so many consecutive days, at δ.
@@ -289,6 +307,8 @@ class Ledger:
             "per_release_epsilon": _finite(self.epsilon(Unit.RELEASE, delta)),
             "per_score_epsilon": _finite(self.score_epsilon(delta)),
             "per_contact_epsilon": _finite(self.epsilon(Unit.CONTACT, delta)),
+            "per_person_day_epsilon": _finite(self.person_day_epsilon(delta)),
+            "meetings_per_day": self.meetings,
             "per_pair_epsilon": _finite(self.epsilon(Unit.PAIR, delta)),
             "true_epsilon": true,
             "selection_epsilon": self.selection_epsilon(delta),

@@ -137,8 +137,8 @@ def attack(
     """
     require_at_least("draws", draws, 100)
     trial = [_matrix(sample(world, draws // 2)) for world in (0, 1)]
-    direction = _discriminant(trial)
-    threshold = _best_threshold(*(releases @ direction for releases in trial))
+    direction = discriminant(trial)
+    threshold = best_threshold(*(releases @ direction for releases in trial))
     healthy, infectious = (_matrix(sample(world, draws)) @ direction for world in (0, 1))
     hit = float(np.mean(infectious > threshold))
     false_alarm = float(np.mean(healthy > threshold))
@@ -215,7 +215,7 @@ def _matrix(releases: Floats) -> Floats:
     return releases[:, None] if releases.ndim == 1 else releases
 
 
-def _discriminant(trial: list[Floats]) -> Floats:
+def discriminant(trial: list[Floats]) -> Floats:
     """Return the combination of scores that tells the victims apart best (Fisher 1936)."""
     difference = trial[1].mean(axis=0) - trial[0].mean(axis=0)
     spread = np.atleast_2d((np.cov(trial[0].T) + np.cov(trial[1].T)) / 2.0)
@@ -223,7 +223,8 @@ def _discriminant(trial: list[Floats]) -> Floats:
     return np.asarray(np.linalg.solve(spread + ridge * np.eye(len(spread)), difference))
 
 
-def _best_threshold(healthy: Floats, infectious: Floats) -> float:
+def best_threshold(healthy: Floats, infectious: Floats) -> float:
+    """Return the value above which a victim is held to be infectious with most right guesses."""
     candidates = np.unique(
         np.quantile(np.concatenate([healthy, infectious]), np.linspace(0, 1, 401))
     )

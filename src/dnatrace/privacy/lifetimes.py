@@ -45,8 +45,9 @@ class Lifetime:
         shares: by age in days (release day minus contact day).
         joint: whether one draw of noise covers all contact days of a release; then the days of a
             pair add up before they are squared, otherwise each day has noise of its own.
-        person: how much of a release's μ one test result of a person can spend, by its age in days
-            (release day minus day of the test); None when nothing is proved about a person.
+        person: how much of a release's μ one test result of a person can spend, by days since the
+            first release it can reach: that of the day of the test, or where results are news that
+            of the day on which the result is known. None when nothing is proved about a person.
         once: whether a person counts once however often they are met, so that a contact and a pair
             move a release by no more than a single message does.
     """

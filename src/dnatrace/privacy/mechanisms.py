@@ -1,8 +1,9 @@
 """The only place where a statistic becomes a released score.
 
-`GaussianMechanism.protect` adds noise to a statistic of stated sensitivity: one value per person,
-the value a sender sends, or a receiver's exposure of a day. What is computed from the result and
-from public facts is post-processing and costs nothing.
+`GaussianMechanism.protect` adds noise to a statistic of stated sensitivity: one or
+several values per person (channels of head counts), the value a sender sends, or a receiver's
+exposure of a day. What is computed from the result and from public facts is post-processing and
+costs nothing.
 """
 
 from collections.abc import Callable, Sequence

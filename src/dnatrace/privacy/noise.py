@@ -65,7 +65,7 @@ class Noise(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastNoise:
-    """Repeatable normals keyed by (seed, purpose, person, release day): for simulation only."""
+    """Repeatable normals keyed by (seed, purpose, person, release day, row): for simulation."""
 
     seed: int
 

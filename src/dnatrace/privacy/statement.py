@@ -73,12 +73,14 @@ class Provenance:
         release: name of its variant of the release.
         training: where training data came from; None when nothing was trained.
         audit: result and date of the last audit; None when there was none.
+        measured: what one test of a person was measured to tell, where it has no bound.
     """
 
     method: str
     release: str
     training: str | None = None
     audit: str | None = None
+    measured: str | None = None
 
 
 def statement(
@@ -120,7 +122,7 @@ def _protection(
     if not _noised(ledger):
         return [f"Protected: {NO_MESSAGE}", *chosen, f"Not protected: {NOT_PROTECTED_BY_SILENCE}"]
     return [
-        f"One person: {_person(ledger, delta)}",
+        f"One person: {_person(ledger, delta, provenance.measured)}",
         f"Protected: {PROTECTED}",
         *_costs(ledger, delta, deltas),
         f"What that means: {_odds(ledger, delta)}",
@@ -191,6 +193,13 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             f"contact over all releases it reaches; {pair} for a pair that meets once per day on "
             f"{PAIR_DAYS} days."
         )
+    day = ledger.person_day_epsilon(delta)
+    if day > ledger.epsilon(Unit.CONTACT, delta):
+        lines.append(
+            f"A contact is one meeting. Somebody met {ledger.meetings} times on one day, the most "
+            f"in this run, is that many: at most ε = {_number(day)} at δ = {delta:g} for all that "
+            "this person says on that day."
+        )
     if (life := _unfinished_life(ledger)) is not None:
         lines.append(
             "These are the costs so far: the run ended before a pair that meets on "
@@ -219,11 +228,11 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
     return lines
 
 
-def _person(ledger: Ledger, delta: float) -> str:
+def _person(ledger: Ledger, delta: float, measured: str | None) -> str:
     """Return what one test result of one person costs, and when receivers pool their scores."""
     epsilon = ledger.epsilon(Unit.PERSON, delta)
     if epsilon == float("inf"):
-        return NO_PERSON
+        return NO_PERSON if measured is None else f"{NO_PERSON} Of this method: {measured}."
     pooled = ", ".join(
         f"{k}: {_number(ledger.epsilon(Unit.PERSON, delta, receivers=k))}" for k in POOLED
     )

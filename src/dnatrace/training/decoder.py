@@ -24,7 +24,7 @@ from dnatrace.networks.decoder import (
     N_COMMON,
     DecoderInputs,
     common_inputs,
-    scaled_heads,
+    head_evidence,
     scaled_tallies,
     shapes,
 )
@@ -49,6 +49,7 @@ class Settings:
         most_noise: … to this.
         tallies: how many of the newest tallies are read; 0 for public facts alone.
         heads: whether tallies are head counts, which are scaled otherwise.
+        merged_above: noise above which the channels of a release are one (`Heads`).
         seed: of first weights, noise and order.
     """
 
@@ -62,6 +63,7 @@ class Settings:
     most_noise: float = MOST_NOISE
     tallies: int = WINDOW
     heads: bool = False
+    merged_above: float | None = None
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -173,16 +175,27 @@ class _Rows:
         low, high = np.log(settings.least_noise), np.log(settings.most_noise)
         noise = np.exp(rng.uniform(low, high, settings.infected))[:, None, None]
         draws = rng.standard_normal((*rows.shape, c.tallies.shape[1]), dtype=np.float32)
-        noisy = np.repeat(c.noisy[rows], c.channels, axis=-1)
-        tallies = c.tallies[rows] + np.where(noisy, noise * draws, 0.0)
+        exact, noisy = c.tallies[rows], np.repeat(c.noisy[rows], c.channels, axis=-1)
+        if settings.merged_above is not None:
+            exact, noisy = _merged(exact, noisy, noise > settings.merged_above, c.channels)
+        tallies = exact + np.where(noisy, noise * draws, 0.0)
         tallies[..., settings.tallies * c.channels :] = 0.0
         common = common_inputs(noise.ravel(), c.rates[day])
         if settings.tallies == 0:
             common[:, 0] = 0.0
         common = np.broadcast_to(common[:, None, :], (*rows.shape, N_COMMON))
-        scale = scaled_heads if settings.heads else scaled_tallies
+        scale = head_evidence if settings.heads else scaled_tallies
         parts = [scale(tallies, noise), c.personal[rows], common]
         return np.concatenate(parts, axis=-1)
+
+
+def _merged(exact: Any, noisy: Any, which: Any, channels: int) -> tuple[Any, Any]:
+    """Return numbers, and which of them get noise, with the channels of some cases as one."""
+    by_channel = exact.reshape(*exact.shape[:-1], -1, channels)
+    together = np.zeros_like(by_channel)
+    together[..., 0] = by_channel.sum(axis=-1)
+    first = np.arange(exact.shape[-1]) % channels == 0
+    return np.where(which, together.reshape(exact.shape), exact), noisy & (first | ~which)
 
 
 def _scale(rows: _Rows, settings: Settings) -> tuple[Floats, Floats]:

@@ -94,17 +94,19 @@ class Person(Student):
 
     def settings(self, asked: Settings) -> Settings:
         """Return how it is trained."""
-        return replace(asked, tallies=WINDOW if self.heads else 0)
+        if self.heads is None:
+            return replace(asked, tallies=0)
+        return replace(asked, tallies=WINDOW, merged_above=self.heads.merged_above)
 
 
 STUDENTS = (
     Person(
         name=DECODERS[HeadcountRelease.DAILY],
-        heads=Heads(release="daily", fading=1.0, bounds=(0.0, 2.0, 6.0)),
+        heads=Heads(release="daily", fading=1.0, bounds=(0.0, 2.0, 6.0), merged_above=0.6),
     ),
     Person(
         name=DECODERS[HeadcountRelease.NEWS],
-        heads=Heads(release="news", fading=0.8, bounds=(0.3, 1.05, 2.2)),
+        heads=Heads(release="news", fading=0.8, bounds=(0.3, 1.05), merged_above=0.45),
     ),
     Person(name=FLOOR),
 )
