@@ -34,10 +34,10 @@ def report_store(tmp_path_factory):
 
 # Modules that take long, by what makes them so; `make quick` leaves them out.
 _SLOW = {
-    "slow": "attack audit city cli comparison covasim dataset decoder_training deepset dna "
+    "slow": "app attack audit city cli comparison covasim dataset decoder_training deepset dna "
     "evaluation first_steps openabm plugins ranker readme report reproduce runtime second_pass "
     "store sweep tally training verification wheel",
-    "browser": "report_browser",
+    "browser": "app_browser report_browser",
     "cluster": "sweep_cluster",
 }
 _MARK_OF = {f"test_{name}": mark for mark, names in _SLOW.items() for name in names.split()}

@@ -73,15 +73,15 @@ def test_a_list_is_labelled_by_what_differs(here):
     configs = [
         RunConfig(method="fn", seed=1, **SMALL),
         RunConfig(method="random", seed=2, **SMALL),
-        RunConfig(method="random", p1=0.05, **SMALL),
-        RunConfig(method="random", p1=0.05, **SMALL),
+        RunConfig(method="tally", p1=0.05, **SMALL),
+        RunConfig(method="tally", p1=0.05, **SMALL),
     ]
     comparison = dt.compare(configs, seeds=[1])
     assert list(comparison.summaries) == [
         "fn, transmission_per_contact=0.03",
-        "random, transmission_per_contact=0.03",
-        "random, transmission_per_contact=0.05",
-        "random, transmission_per_contact=0.05 #2",
+        "random",  # which does not ask for it
+        "tally, transmission_per_contact=0.05",
+        "tally, transmission_per_contact=0.05 #2",
     ]
     (alone,) = dt.compare(configs[:1], seeds=[1]).summaries
     assert alone == "fn"

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.runs.config import SCHEMA, RunConfig, load_config, preset_names
+from dnatrace.runs.config import SCHEMA, RunConfig, load_config
+from dnatrace.runs.presets import preset_names
 from dnatrace.runs.run import build_simulator
 from dnatrace.simulators import covasim, openabm
 
@@ -141,6 +142,9 @@ def test_settings_without_effect_do_not_name_a_run():
     idle = RunConfig(method="none", tests={"capacity": 0.5}, isolation={"days": 3})
     assert idle.digest == RunConfig(method="none").digest
     assert "privacy" not in RunConfig(method="fn").effective()
+    three = {"rounds": 3}
+    assert RunConfig(method="headcount", seir=three).digest == RunConfig(method="headcount").digest
+    assert RunConfig(method="tally", seir=three).digest != RunConfig(method="tally").digest
     assert RunConfig(method="fn").effective()["tests"]["capacity"] == 0.08
 
 
@@ -151,6 +155,13 @@ def test_a_contact_list_counts_with_its_content(tmp_path):
         simulator = {"name": "replay", "contacts": str(tmp_path / name)}
         digests.append(RunConfig(simulator=simulator).digest)
     assert digests[0] == digests[1] != digests[2]
+
+
+def test_messages_are_of_own_tests_where_the_exchange_says_so():
+    assert RunConfig(method="headcount").own_tests
+    assert not RunConfig(method="headcount", seir={"exchange": "rounds"}).own_tests
+    assert RunConfig(method="headcount", seir={"exchange": "rounds", "rounds": 1}).own_tests
+    assert not RunConfig(method="tally", seir={"rounds": 2}).own_tests
 
 
 def test_stored_configurations_load_again_old_and_new():

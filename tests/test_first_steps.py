@@ -256,6 +256,14 @@ def test_a_run_that_does_not_fit_says_what_it_needs(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
 
 
+def test_a_capacity_below_one_test_is_told():
+    for capacity, told in (("0.001", True), ("0.1", False), ("0", False)):
+        done = run("run", "--people", "60", "--days", "3", "--set", f"tests.capacity={capacity}")
+        assert done.returncode == 0
+        line = "tests.capacity 0.001 of 60 people is less than one test per day: nobody is tested"
+        assert (line in done.stderr) is told
+
+
 def test_yes_starts_all_the_same(monkeypatch):
     monkeypatch.setattr(needs, "free_memory", lambda: 1.0)
     assert run("run", *TINY).returncode == 2

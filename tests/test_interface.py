@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,3 +53,32 @@ def test_every_public_name_loads_and_importing_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "no_such_name" in done.stdout
+
+
+def test_what_there_is_can_be_listed():
+    assert dt.methods()["fn"] == "Factorised Neighbours without privacy."
+    assert dt.presets()["quick"] == "Small enough to try things: a few seconds"
+    for listed in (dt.methods(), dt.presets()):
+        assert all(line and "\n" not in line for line in listed.values())
+    assert dt.methods.__name__ == "dnatrace.methods"
+    assert "autumn" not in dt.scenarios()
+    assert dt.scenarios()["uk-2020-autumn"].title
+
+
+def test_a_result_can_be_looked_at():
+    pytest.importorskip("pandas")
+    result = dt.run(dt.RunConfig(method="fn", people=100, days=4))
+    assert result.to_pandas()["day"].tolist() == [1, 2, 3, 4]
+    above, below = result.plot()
+    assert above.figure is below.figure
+    above.figure.clear()
+    shown = result._repr_html_()
+    assert "<th>Peak of infected people (I)</th>" in shown
+    assert "‰ of people" in shown
+
+
+def test_a_result_becomes_a_frame_of_polars(monkeypatch):
+    """Polars is none of our dependencies: what it is handed is an Arrow table."""
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(from_arrow=lambda table: table))
+    result = dt.run(dt.RunConfig(method="none", people=50, days=2))
+    assert result.to_polars() is result.daily

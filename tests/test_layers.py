@@ -13,7 +13,7 @@ FLOORS = [
     {"errors", "_version"},
     {"settings"},
     {"files", "tables", "_csr", "reference_data", "plugins"},
-    {"records", "rng", "seir", "lists"},
+    {"gamma", "records", "rng", "seir", "lists"},
     {"simulators", "inference", "networks"},
     {"privacy"},
     {"methods"},
@@ -22,7 +22,7 @@ FLOORS = [
     {"runs"},
     {"sweeps"},
     {"report", "training"},
-    {"paper"},
+    {"app", "paper", "plans"},
     {"cli"},
     {"__main__"},
 ]

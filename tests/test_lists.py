@@ -247,6 +247,14 @@ def test_wrong_lists_are_one_line_without_remarks_on_slips(tmp_path):
         assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_name_too_many_is_told_by_name(tmp_path):
+    write(tmp_path, "sender,receiver,day\nAnna,Ben,0\nAnna,Cem,1\n", "person,day,positive\n")
+    done = run("infer", "contacts.csv", "tests.csv", "--people", "2", "-q", cwd=tmp_path)
+    problem = "Cem is one too many: there are 3 names and room for 2 people (line 3 of the file)"
+    expected = f"dnatrace: contacts.csv: row 2, column 'receiver': {problem}\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
 def test_places_that_cannot_be_written_are_told_before_the_work(tmp_path, monkeypatch):
     write(tmp_path, "sender,receiver,day\na,b,0\n", "person,day,positive\na,0,1\n")
     monkeypatch.setattr("dnatrace.inference.infer.infer", None)  # not called
@@ -261,17 +269,17 @@ def test_places_that_cannot_be_written_are_told_before_the_work(tmp_path, monkey
 
 def test_a_slip_of_a_name_is_told(tmp_path):
     contacts = "Anna,Ben,0\nBen,Cem,1\n"
-    assert warned(tmp_path, contacts, "Anna,0,1\nBen,1,0\n") == []
-    assert warned(tmp_path, contacts, "Ana,0,1\nDora,1,0\n") == [
+    assert warned(tmp_path, contacts, "Anna,2,1\nBen,1,0\n") == []
+    assert warned(tmp_path, contacts, "Ana,2,1\nDora,1,0\n") == [
         "tests.csv: Ana is tested and in no contact; did you mean Anna?",
         "tests.csv: Dora is tested and in no contact",
     ]
-    many = "".join(f"stranger{i},0,1\n" for i in range(9))
+    many = "".join(f"stranger{i},2,1\n" for i in range(9))
     assert warned(tmp_path, contacts, many)[3:] == ["tests.csv: so are 6 more who are tested"]
-    twice = warned(tmp_path, contacts + "anna,Cem,1\n", "Anna,0,1\n")
+    twice = warned(tmp_path, contacts + "anna,Cem,1\n", "Anna,2,1\n")
     assert twice == ["'Anna' and 'anna' are taken for different people"]
-    assert warned(tmp_path, "0,1,0\n", "100,0,1\n") == [
-        "tests.csv: person 100 is tested and in no contact"
+    assert warned(tmp_path, "0,1,0\n", "9,2,1\n") == [
+        "tests.csv: person 9 is tested and in no contact"
     ]
     answer = run("infer", "contacts.csv", "tests.csv", "--json", cwd=tmp_path).stdout
     assert json.loads(answer)["tested_without_contacts"] == 1

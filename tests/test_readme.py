@@ -40,6 +40,7 @@ SMALLER = {
     "train --network headcount": "--rounds 1 --runs 1 --people 2000 --days 10 --steps 5",
     "evaluate": "--resamplings 5",
     "sweep": "--workers 1",
+    "plan": "--people 200 --days 5 --evaluations 4 --seeds 1",
     "reproduce": "--method dpfn-s",
 }
 TINY = setting.Size(
@@ -74,7 +75,14 @@ def here(monkeypatch):
 
 def test_the_blocks_are_found():
     assert len(COMMANDS) >= 16
-    assert {command[0] for command in COMMANDS} >= {"infer", "run", "list", "sweep", "reproduce"}
+    assert {command[0] for command in COMMANDS} >= {
+        "infer",
+        "run",
+        "list",
+        "sweep",
+        "plan",
+        "reproduce",
+    }
 
 
 def test_commands_run_as_printed(tmp_path, here):

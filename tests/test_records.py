@@ -1,5 +1,6 @@
 import gc
 import weakref
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -104,6 +105,26 @@ def test_forget_equals_never_having_met(case, data):
         fn.infer_window(window, log_of(case), **MODEL).values,
         fn.infer_window(window_of(never), log_of(never), **MODEL).values,
     )
+
+
+@given(strategies.cases(people=(1, 9), most_contacts=80))
+def test_most_meetings_of_a_pair_equal_counting_them(case):
+    day = day_of(case, 0)
+    pairs = Counter(zip(day.senders.tolist(), day.receivers().tolist(), strict=True))
+    assert day.most_meetings() == max(pairs.values(), default=0)
+
+
+@given(strategies.cases(people=(1, 9), most_contacts=80))
+def test_contacts_by_sender_are_the_same_contacts(case):
+    day = day_of(case, 0)
+    offsets, receivers = day.by_sender()
+    turned = [
+        (sender, int(receiver))
+        for sender in range(case.n_people)
+        for receiver in receivers[offsets[sender] : offsets[sender + 1]]
+    ]
+    assert turned == sorted(zip(day.senders.tolist(), day.receivers().tolist(), strict=True))
+    assert day.by_sender()[1] is receivers  # kept
 
 
 def test_no_cap_on_contacts():

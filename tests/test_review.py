@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import dnatrace as dt
 from dnatrace.errors import InputError
+from dnatrace.inference.exchange import NeighbourRounds
 from dnatrace.methods.base import Needs, Score, Setup
 from dnatrace.methods.dpfn import Correlated
 from dnatrace.methods.dpfn_s import DpfnSSettings, restarted
@@ -34,7 +35,7 @@ from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.report.page import SIMULATED, _verdict
 from dnatrace.runs import guarantees
 from dnatrace.runs.presentation import privacy_line
-from dnatrace.runs.run import run
+from dnatrace.runs.run import build_loop, run
 
 from .command_line import run as dnatrace
 from .private_methods import ONE, RecordingNoise, facts_of, made
@@ -112,6 +113,14 @@ def test_an_object_cannot_promise_a_person_what_its_messages_do_not_keep():
         run(config, method=headcount(own_tests=True))
     result = run(config, method=headcount(own_tests=False))
     assert result.summary["privacy"]["per_person_epsilon"] is None
+
+
+def test_a_loop_put_together_by_hand_is_held_to_it_as_well():
+    loop = build_loop(dt.RunConfig(**SMALL), method=headcount(own_tests=True))
+    exchange = NeighbourRounds(parameters=loop.parameters, test_errors=dt.TestErrors(), rounds=2)
+    next(loop.run(1))  # messages from own tests are what it was set up for
+    with pytest.raises(InputError, match="pass through others"):
+        next(replace(loop, exchange=exchange).run(1))
 
 
 # `dpfn`, `correlated`.

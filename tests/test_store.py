@@ -13,6 +13,7 @@ import pytest
 from dnatrace.errors import InputError
 from dnatrace.runs import store
 from dnatrace.runs.config import RunConfig
+from dnatrace.runs.guarantees import ledger_table
 from dnatrace.runs.run import run
 
 CONFIG = RunConfig(method="random", people=200, days=5, seed=1)
@@ -219,3 +220,11 @@ def test_workers_do_without_matplotlib():
         assert "matplotlib" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_ledger_has_a_target_where_the_configuration_asked_for_noise():
+    small = {"people": 60, "days": 3}
+    for method, asked in (("fn", None), ("headcount", 0.5)):
+        config = RunConfig(**small, method=method, epsilon=0.5)
+        target = ledger_table(config, run(config).ledger)["target"]
+        assert (target and target["epsilon"]) == asked

@@ -131,3 +131,11 @@ def test_all_sources_are_one(contacts):
 def test_bad_arrays(contacts, message):
     with pytest.raises(InputError, match=re.escape(message)):
         dt.infer(contacts, [])
+
+
+def test_rows_of_a_file_are_found_by_line(tmp_path):
+    """Header, empty lines and line breaks within quotes count as an editor counts them."""
+    with pytest.raises(InputError, match=r"row 2, column 'day': the value is missing \(line 4 of"):
+        infer_files(tmp_path, 'sender,receiver,day\n\n0,1,0\n"0",1,\n\n0,1,1.5\n')
+    with pytest.raises(InputError, match=r"row 2, column 'day': 1.5 is .* \(line 5 of the file\)"):
+        infer_files(tmp_path, "sender,receiver,day\n\n0,1,0\n\n0,1,1.5\n")

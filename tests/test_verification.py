@@ -2,12 +2,15 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dnatrace.runs.person_audits import PersonAudit
 from dnatrace.sweeps import sweep as sweeps
+from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Study
 from tests.forked_sweeps import in_process
 
@@ -18,6 +21,7 @@ from verification import (
     augmentation,
     city,
     closed_loop,
+    effects,
     inference,
     levers,
     ordering,
@@ -92,7 +96,8 @@ def test_tally(quick):
 def test_person(quick, tmp_path):
     rows, record, _ = quick(person, "--curve", str(tmp_path / "curve.csv"))
     found = {tuple(r[k] for k in person.COLUMNS): r for r in rows}
-    methods = [("public-facts", ""), ("fn", ""), ("headcount", "daily"), ("headcount", "news")]
+    methods = [("public-facts", ""), ("fn", ""), ("fn", person.PAPER)]
+    methods += [("headcount", "daily"), ("headcount", "news")]
     assert [key[:2] for key in found] == methods
     floor, *others = rows
     assert floor["difference"] == ""
@@ -107,11 +112,13 @@ def test_person(quick, tmp_path):
 
 def test_inference(quick, tmp_path):
     names = [name for name in inference.INFERENCES if name != "fn, p0 = 1e-5"]
-    asked = ("--only", ";".join(names), "--tests", "0.08,0.04")
-    rows, record, shown = quick(inference, "--figure", *asked)
-    assert len(rows) == 2 * len(names)
-    assert {r["tests"] for r in rows} == {"0.08", "0.04"}
+    asked = ("--only", ";".join(names), "--tests", "0.04")
+    rows, record, shown = quick(inference, "--figure", "--look", "--symptoms", *asked)
+    sampled = [name for name in names if "policy.name" in inference.INFERENCES[name]]
+    assert len(rows) == 2 * len(names) - len(sampled)
+    assert {(r["tests"], r["symptoms"]) for r in rows} == {("0.04", "False"), ("0.04", "True")}
     assert "Scores against truth" in shown
+    assert "People with symptoms" in shown
     tenths = [r for r in record["calibration"] if "share_true" in r]
     assert {r["inference"] for r in tenths} == set(inference.LOOKED_AT)
     for name in inference.LOOKED_AT:
@@ -119,6 +126,27 @@ def test_inference(quick, tmp_path):
         assert 0.5 < sum(r["person_days"] for r in mine) / (2 * 10 * 150) <= 1.0
         assert all(r["mean_score"] <= 1.0 and r["share_true"] <= 1.0 for r in mine)
     assert (tmp_path / "table.svg").read_text().startswith("<?xml")
+
+
+def test_inference_from_a_store(quick, tmp_path, capsys):
+    """Rows have the runs that are there, from the first seed on; nothing is run."""
+    kept = tmp_path / "store"
+    asked = ("--tests", "0.04", "--store", str(kept), "--only")
+    _, before, _ = quick(inference, *asked, "oracle;public-only")
+    for run in kept.iterdir():
+        config = json.loads((run / "config.json").read_text())
+        first = config["seed"] == inference.FIRST_SEED
+        if first == (config["method"]["name"] == "oracle"):
+            shutil.rmtree(run)  # the first run of the oracle, the second of public-only
+    _, after, shown = quick(inference, *asked, "oracle;public-only", "--figure", "--finished")
+    [row] = after["rows"]
+    assert (row["inference"], row["runs"]) == ("public-only", 1)
+    assert row["values"] == before["rows"][1]["values"][:1]
+    assert inference.FEWER in shown
+    assert len(list(kept.iterdir())) == 2
+    with pytest.raises(SystemExit):
+        quick(inference, *asked, "oracle", "--finished")
+    assert "the store has none of the runs" in capsys.readouterr().err
 
 
 def test_augmentation(quick):
@@ -178,6 +206,29 @@ def test_levers(capsys, monkeypatch):
     untraced = made_up(lambda seed, traced: 50)  # tracing without effect: nothing was compared
     monkeypatch.setattr(levers, "by_levers", untraced)
     assert levers.main(["--seeds", "4"]) == 1
+
+
+def test_effects(quick):
+    rows, _, shown = quick(effects)
+    assert [row["effect"] for row in rows] == [effect.name for effect in effects.EFFECTS]
+    assert "Rice et al. 2020" in shown
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.25, 0.27, 0.26], "agrees"),
+        ([0.05, 0.06, 0.05], "smaller"),
+        ([0.70, 0.72, 0.71], "larger"),
+        ([-0.3, 0.6, 0.2], "not told apart from 0"),
+        ([-0.01, 0.01, 0.0], "NOT THERE"),
+        ([-0.2, -0.21, -0.2], "WRONG SIGN"),
+    ],
+)
+def test_verdicts_on_effects(values, said):
+    effect = effects.EFFECTS[0]  # published: 27 % smaller
+    assert effects.verdict(effect, Spread(values=np.array(values))) == said
+    assert (said in effects.FAILED) == said.isupper()
 
 
 def test_simulators(quick):

@@ -28,7 +28,8 @@ import pyarrow.csv as pacsv
 
 from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import RunConfig, preset_names
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.presets import preset_names
 from dnatrace.simulators import covasim, openabm
 from dnatrace.sweeps.results import markdown_table
 from dnatrace.sweeps.study import PER_MILLE, Study, kept_in

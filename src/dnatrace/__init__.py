@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 if TYPE_CHECKING:
+    from dnatrace import methods as methods
     from dnatrace import privacy as privacy
     from dnatrace.errors import InputError as InputError
     from dnatrace.inference.course import CourseParameters as CourseParameters
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from dnatrace.rng import Stream as Stream
     from dnatrace.runs.config import RunConfig as RunConfig
     from dnatrace.runs.config import load_config as load_config
+    from dnatrace.runs.presets import presets as presets
     from dnatrace.runs.run import RunResult as RunResult
     from dnatrace.runs.run import run as run
     from dnatrace.runs.scenarios import scenarios as scenarios
@@ -35,11 +37,13 @@ if TYPE_CHECKING:
     from dnatrace.seir import TestErrors as TestErrors
     from dnatrace.sweeps.study import compare as compare
 
+_ROOMS = ("methods", "privacy")
 _HOMES = {
     "InputError": "dnatrace.errors",
     "compare": "dnatrace.sweeps.study",
     "RunConfig": "dnatrace.runs.config",
     "load_config": "dnatrace.runs.config",
+    "presets": "dnatrace.runs.presets",
     "RunResult": "dnatrace.runs.run",
     "run": "dnatrace.runs.run",
     "CourseParameters": "dnatrace.inference.course",
@@ -57,12 +61,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "privacy":
-        return import_module("dnatrace.privacy")
+    if name in _ROOMS:
+        return import_module(f"dnatrace.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dnatrace' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__", "privacy"])
+    return sorted([*_HOMES, *_ROOMS, "__version__"])

@@ -8,7 +8,7 @@ one, and results may be words. Messages name the file, the row and the column as
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from dnatrace.errors import InputError
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
 _COLUMNS = 8  # of a file that are named
+_EARLY = 2  # days on which the model has nobody in I yet: E comes between
+_LEADING_ZERO = re.compile(rb"(?:^|[,;\t])(0[0-9]+)(?=[,;\t\r\n]|$)", re.MULTILINE)
+_MANY = 10  # numbers for each person from which on they are hardly places in a list
 _TOLD = 3  # possible slips of each kind that are told one by one
 _SIMILAR = 0.75  # of names, as difflib counts it: one letter of four may be another
 _IDS = ("sender", "receiver", "person")
@@ -76,6 +79,22 @@ class Lists:
         """Return the date of a day; None when days were numbers."""
         return None if self.first_date is None else self.first_date + timedelta(days=day)
 
+    def begun_before(self, days: int) -> "Lists":
+        """Return the same lists with so many days before the first one."""
+        if not days:
+            return self
+        contacts, tests = (
+            replace(rows, columns=rows.columns | {"day": rows.columns["day"] + days})
+            for rows in (self.contacts, self.tests)
+        )
+        first = self.first_date and self.first_date - timedelta(days=days)
+        return replace(self, contacts=contacts, tests=tests, first_date=first)
+
+    def early_positives(self) -> int:
+        """Return how many positive tests are so early that the model cannot believe them."""
+        columns = self.tests.columns
+        return int(np.count_nonzero((columns["positive"] == 1) & (columns["day"] < _EARLY)))
+
     def without_contacts(self) -> list[int]:
         """Return who is tested and in no contact, in the order of their ids."""
         met = [self.contacts.columns[column] for column in ("sender", "receiver")]
@@ -100,13 +119,14 @@ class _File:
         return Rows(str(self.path), dict(columns), self.called, people)
 
     def refuse(self, row: int, column: str, problem: str) -> InputError:
-        return InputError(f"{self.rows({}).where(row, column)}: {problem}")
+        return self.rows({}).refuse(row, column, problem)
 
 
 def possible_slips(read: Lists) -> list[str]:
     """Return what may be a slip in an id, one line each; a few lines however many there are."""
     alone = read.without_contacts()
-    lines = [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
+    lines = _early(read) + _zeros(read) + _gaps(read)
+    lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
     if len(alone) > _TOLD:
         lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
     spellings: dict[str, list[str]] = {}
@@ -114,6 +134,45 @@ def possible_slips(read: Lists) -> list[str]:
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
     same = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
     return lines + [f"{names} are taken for different people" for names in same[:_TOLD]]
+
+
+def _early(read: Lists) -> list[str]:
+    n = read.early_positives()
+    if not n:
+        return []
+    said = (
+        f"{n} positive test{'s' if n > 1 else ''} on the first two days say{'' if n > 1 else 's'}"
+    )
+    why = "everybody is taken for susceptible on day 0 (infer --days-before 14 begins earlier)"
+    return [f"{read.tests.name}: {said} nothing: {why}"]
+
+
+def _zeros(read: Lists) -> list[str]:
+    """Return which ids of CSV files lose zeros at their beginning because they are numbers."""
+    lines = []
+    for rows in (read.contacts, read.tests) if read.names is None else ():
+        path = Path(rows.name)
+        if path.suffix == ".parquet" or not path.is_file():
+            continue
+        if found := _LEADING_ZERO.search(path.read_bytes()):
+            written = found[1].decode("ascii")
+            lines.append(
+                f"{path}: {written} is read as the number {int(written)} "
+                "(dnatrace infer --id-map takes ids for names)"
+            )
+    return lines
+
+
+def _gaps(read: Lists) -> list[str]:
+    """Return that most numbers are nobody's, if they are: then they are names, not places."""
+    columns = (*(read.contacts.columns[c] for c in ("sender", "receiver")),)
+    ids = np.unique(np.concatenate([*columns, read.tests.columns["person"]]))
+    if read.names is not None or not ids.size or ids[-1] + 1 < _MANY * ids.size:
+        return []
+    told = f"{read.contacts.name}: ids go up to {ids[-1]} and {ids.size} of them are in the lists"
+    return [
+        f"{told}: the others are taken for people, too (dnatrace infer --id-map: ids are names)"
+    ]
 
 
 def _alone(read: Lists, person: int) -> str:

@@ -95,6 +95,12 @@ class Catalogue(Generic[P]):
         """Return all names in the order of the catalogue."""
         return list(self._plugins)
 
+    def described(self) -> dict[str, str]:
+        """Return one line about each, by name."""
+        return {
+            name: (plugin.__doc__ or "").split("\n")[0] for name, plugin in self._plugins.items()
+        }
+
     @property
     def choice(self) -> Any:
         """The type of a configuration's section: one of the plug-ins, told apart by `name`."""

@@ -34,6 +34,7 @@ class DayContacts:
     offsets: NDArray[np.int32]
     senders: NDArray[np.int32]
     kinds: NDArray[np.uint8] | None = None
+    _by_sender: Any = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def from_pairs(cls, senders: ArrayLike, receivers: ArrayLike, *, n_people: int) -> Self:
@@ -70,6 +71,24 @@ class DayContacts:
     def receivers(self) -> NDArray[np.int32]:
         """Return the receiver of every contact, in the order of `senders`."""
         return np.repeat(np.arange(self.n_people, dtype=np.int32), self.counts)
+
+    def by_sender(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return offsets [people + 1] and receivers [contacts] of the same contacts by sender.
+
+        Cost: one counting sort when it is first asked for; then it is kept, 4 bytes per contact.
+        """
+        if self._by_sender is None:
+            turned = _csr.turned(self.offsets.view(np.uint32), self.senders.view(np.uint32))
+            object.__setattr__(self, "_by_sender", turned)
+        kept: tuple[NDArray[np.uint32], NDArray[np.uint32]] = self._by_sender
+        return kept
+
+    def most_meetings(self) -> int:
+        """Return how often two people met on the day, the most of all pairs; 0 if nobody met.
+
+        Cost: one look-up per contact.
+        """
+        return int(_csr.most_meetings(self.offsets.view(np.uint32), self.senders.view(np.uint32)))
 
     def among(self, kept: NDArray[np.bool_]) -> Self:
         """Return the contacts whose both ends are kept, bool [people]; kinds are dropped."""
@@ -229,10 +248,8 @@ class TestLog(_LastDays[NDArray[np.int8]]):
         conflict = dense[days, people] != positive
         if conflict.any():
             row = int(np.argmax(conflict))
-            raise InputError(
-                f"{rows.where(row, 'positive')}: {rows.person(people[row])} has two "
-                f"different results on day {days[row]}"
-            )
+            problem = f"{rows.person(people[row])} has two different results on day {days[row]}"
+            raise rows.refuse(row, "positive", problem)
         self._ring = deque(dense, maxlen=self.n_days)
 
     def push_day(self) -> None:
@@ -289,5 +306,5 @@ def _sorted_days(
         tables.check_ids(rows, "receiver", n_people)
         tables.check_days(rows, n_days)
         who = rows.person(senders[first_bad])
-        raise InputError(f"{rows.where(first_bad, 'receiver')}: {who} meets themselves")
+        raise rows.refuse(first_bad, "receiver", f"{who} meets themselves")
     return _csr.sort_days_by_receiver(day_senders, day_receivers, starts, n_people)

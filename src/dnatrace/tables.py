@@ -1,8 +1,10 @@
 """Read contacts and tests from arrays, tables, CSV or Parquet, and say exactly what is wrong.
 
-Rows are numbered from 1, without the header. Ids and days are whole numbers from 0.
+Rows are numbered from 1, without the header; messages about a CSV file also have the line as an
+editor counts it. Ids and days are whole numbers from 0.
 """
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,13 +40,31 @@ class Rows:
         """The number of rows."""
         return self.columns["day"].size
 
-    def where(self, row: int, column: str) -> str:
-        """Return the place of a value, rows counted from 0 here and from 1 in the text."""
-        return f"{self.name}: row {row + 1}, column '{self.called.get(column, column)}'"
+    def refuse(self, row: int, column: str, problem: str) -> InputError:
+        """Return what to say of a value; rows are counted from 0 here."""
+        return refuse(self.name, row, self.called.get(column, column), problem)
 
     def person(self, number: int) -> str:
         """Return how a person is called."""
         return f"person {number}" if self.people is None else self.people[number]
+
+
+def refuse(name: str, row: int, label: str, problem: str) -> InputError:
+    """Return what to say of a value of a source, whose rows are counted from 0 here."""
+    line = _line_of(Path(name), row)
+    at = "" if line is None else f" (line {line} of the file)"
+    return InputError(f"{name}: row {row + 1}, column '{label}': {problem}{at}")
+
+
+def _line_of(path: Path, row: int) -> int | None:
+    """Return the line on which a row of a CSV file ends; empty lines are no rows."""
+    if path.suffix == ".parquet" or not path.is_file():
+        return None
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        filled = (reader.line_num for values in reader if values)
+        next(filled, None)  # the header
+        return next((line for number, line in enumerate(filled) if number == row), None)
 
 
 CONTACT_COLUMNS = ("sender", "receiver", "day")
@@ -128,7 +148,19 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
     except pa.ArrowException as error:
         if "invalid UTF8" in str(error):
             raise InputError(f"{path}: is not encoded in UTF-8") from error
-        raise InputError(f"{path}: not a readable CSV file: {_first_line(error)}") from error
+        at = _uneven_line(path, separator)
+        raise InputError(f"{path}: not a readable CSV file: {at or _first_line(error)}") from error
+
+
+def _uneven_line(path: Path, separator: str) -> str:
+    """Return which line has more or fewer fields than the first; empty when none has."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.reader(file, delimiter=separator)
+        header = next(reader, [])
+        for values in reader:
+            if values and len(values) != len(header):
+                return f"line {reader.line_num} has {len(values)} fields, the first {len(header)}"
+    return ""
 
 
 def _check_encoding(path: Path, header: bytes) -> None:
@@ -185,8 +217,8 @@ def whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.
     if len(column) == 0:
         return np.empty(0, dtype=np.int64)
     if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
-        raise InputError(f"{name}: row {row}, column '{label}': the value is missing")
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise refuse(name, row, label, "the value is missing")
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         _reject_text(column, name, label)
@@ -194,12 +226,11 @@ def whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.
 
 
 def _reject_text(column: pa.ChunkedArray, name: str, label: str) -> None:
-    for row, value in enumerate(column.to_pylist(), start=1):
+    for row, value in enumerate(column.to_pylist()):
         try:
             int(value)
         except (TypeError, ValueError):
-            message = f"{name}: row {row}, column '{label}': {value!r} is not a whole number"
-            raise InputError(message) from None
+            raise refuse(name, row, label, f"{value!r} is not a whole number") from None
     raise InputError(f"{name}: column '{label}' holds text, expected whole numbers")
 
 
@@ -208,12 +239,10 @@ def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int6
         bad = ~(np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2.0**53))
         if bad.any():
             row = int(np.argmax(bad))
-            raise InputError(
-                f"{name}: row {row + 1}, column '{label}': {values[row]} is not a whole number"
-            )
+            raise refuse(name, row, label, f"{values[row]} is not a whole number")
     elif values.dtype == np.uint64 and values.size and int(values.max()) >= 2**63:
         row = int(np.argmax(values))
-        raise InputError(f"{name}: row {row + 1}, column '{label}': {values[row]} is too large")
+        raise refuse(name, row, label, f"{values[row]} is too large")
     return values.astype(np.int64, copy=False)
 
 
@@ -222,11 +251,17 @@ def check_range(rows: Rows, column: str, *, end: int, meaning: str) -> None:
     values = rows.columns[column]
     if values.size and (int(values.min()) < 0 or int(values.max()) >= end):
         row = int(np.argmax((values < 0) | (values >= end)))
-        raise InputError(f"{rows.where(row, column)}: {values[row]} is outside {meaning}")
+        raise rows.refuse(row, column, f"{values[row]} is outside {meaning}")
 
 
 def check_ids(rows: Rows, label: str, n_people: int) -> None:
     """Raise unless every id of a column lies in 0 … n_people-1."""
+    beyond = rows.columns[label] >= n_people
+    if rows.people is not None and beyond.any():
+        row = int(np.argmax(beyond))
+        who = rows.people[rows.columns[label][row]]
+        there = f"there are {len(rows.people)} names and room for {n_people} people"
+        raise rows.refuse(row, label, f"{who} is one too many: {there}")
     check_range(rows, label, end=n_people, meaning=f"the ids 0 … {n_people - 1}")
 
 
@@ -259,8 +294,9 @@ def _infer_size(columns: Sequence[NDArray[np.int64]], *, most: int, what: str) -
     """Return one more than the largest value, at least 1; refuse what is clearly not an index."""
     size = max((int(c.max()) + 1 for c in columns if c.size), default=1)
     if size > most:
+        remedy = "dnatrace infer --id-map takes ids for names, " if "id" in what else ""
         raise InputError(
-            f"the largest {what} is {size - 1}: {what}s are counted from 0; "
-            f"if that is meant, give the number explicitly"
+            f"the largest {what} is {size - 1}: {what}s are counted from 0; {remedy}"
+            f"--{'people' if 'id' in what else 'days'} (n_… in Python) if that is meant"
         )
     return max(size, 1)

@@ -52,7 +52,8 @@ class DayLog:
         day: from 1.
         states: course state at the end of the day, uint8 [people].
         contacts: everybody's contacts of the day, with the app or without.
-        isolated: who was in isolation, bool [people].
+        isolated: who was at home, bool [people]: for a positive result, or another reason
+            (`measures.quarantined`).
         tested: who was tested today, ids.
         results: their results, known today or after the delay, bool [tested].
         informed: who learned of a positive result today, ids.
@@ -138,7 +139,8 @@ class Loop:
         with_messages: whether messages are computed even if the method does not look at them, for
             training; nothing else changes.
         contacts_before_tests: whether contacts of a day are dated the day before its tests, so that
-            they count in the scores of the day; else from the next day on.
+            they change beliefs of the day itself; else of the next day. Methods that count contacts
+            (`tally`, `headcount`) count them from their own day on and refuse this.
         tests_at_home: whether people who stay at home can be tested there.
         tells_contacts: whether the policy is told who met whom; no ε covers that.
     """
@@ -376,6 +378,7 @@ class Loop:
             window=window.snapshot(),
             exposures=received.exposures if received else None,
             messages=received.messages if received else None,
+            own_tests=received.own_tests if received else False,
             states=SEIR_OF_COURSE[states] if needs is Needs.TRUTH else None,
         )
 

@@ -21,6 +21,18 @@ from dnatrace.cli._command import Command, Group
 from dnatrace.errors import InputError
 
 _NARROW = 80  # columns that help needs
+# What an encoding without these signs shows in their place; Greek letters go by their names.
+_SPELLED = dict(zip("▁▂▃▄▅▆▇█–—−“”’", '_.-~=+*#---""\'', strict=True)) | {
+    "‰": "per mille",
+    "±": "+-",
+    "×": "x",
+    "·": "*",
+    "√": "sqrt ",
+    "≤": "<=",
+    "≥": ">=",
+    "…": "...",
+    "→": "->",
+}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
@@ -30,13 +42,15 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-# Each is a module here: of one command with its name, or of a group of them.
+# Each is a module here: of one command with its name, or of a group of them, which is its `app`.
+# The command `app` has another module, because the name is taken here.
+_LIVE = {"app": "live"}
 for name in (
     *("run", "infer", "privacy", "audit", "attack", "dataset", "train", "evaluate", "certify"),
-    *("export", "sweep", "reproduce", "report", "list", "config", "doctor"),
+    *("export", "sweep", "plan", "reproduce", "report", "app", "list", "config", "doctor"),
 ):
-    module = import_module(f"dnatrace.cli.{name}")
-    if hasattr(module, "app"):
+    module = import_module(f"dnatrace.cli.{_LIVE.get(name, name)}")
+    if isinstance(getattr(module, "app", None), typer.Typer):
         app.add_typer(module.app, name=name)
     else:
         app.command(name, cls=Command)(getattr(module, name))
@@ -92,9 +106,12 @@ def _widen_help() -> None:
 
 def _spelled(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
-    names = [unicodedata.name(c, "") for c in error.object[error.start : error.end]]
-    text = "".join(n.split()[-1].lower() if n.startswith("GREEK") else "?" for n in names)
-    return text, error.end
+    return "".join(map(_spelled_sign, error.object[error.start : error.end])), error.end
+
+
+def _spelled_sign(sign: str) -> str:
+    name = unicodedata.name(sign, "")
+    return name.split()[-1].lower() if name.startswith("GREEK") else _SPELLED.get(sign, "?")
 
 
 def _drop_output() -> None:

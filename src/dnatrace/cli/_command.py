@@ -67,7 +67,7 @@ def command(
             n_threads: int | None = None,
             **options: Any,
         ) -> None:
-            _set_up(bool(quiet), n_threads)
+            set_up(bool(quiet), n_threads)
             if threads or kernels:
                 from dnatrace.runs.progress import announce_compilation
 
@@ -132,7 +132,7 @@ class _Stderr(logging.StreamHandler[Any]):
         super().emit(record)
 
 
-def _set_up(quiet: bool, threads: int | None) -> None:
+def set_up(quiet: bool, threads: int | None) -> None:
     """Set up logging, warnings and threads for a command."""
     level = logging.ERROR if quiet else logging.INFO
     logging.basicConfig(level=level, format="%(message)s", handlers=[_Stderr()])

@@ -1,5 +1,6 @@
 """`dnatrace audit`."""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,9 @@ from dnatrace.files import keep_inputs
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
 
-_DRAWS, _MOST_DRAWS = "Releases of each of the two worlds.", "1,000,000; 2,000 end to end"
+_LOG = logging.getLogger("dnatrace")
+_DRAWS = "Releases of each of the two worlds."
+_MOST_DRAWS = "1,000,000; 2,000 end to end, none in a city, where ε is exact without"
 
 
 @command(threads=True)
@@ -62,8 +65,8 @@ def audit(
             raise InputError(f"{out}: the name must end in .json")
         keep_inputs(out, config.files, force=force)
     if world is not None or closed_loop or config.privacy.unit.value == "person":
-        many = 2000 if draws is None else draws
-        values = _person(config, world, closed_loop=closed_loop, draws=many, confidence=confidence)
+        _check_end_to_end(config, usual=(chosen, releases) == (OwnTests.NONE, 1))
+        values = _person(config, world, closed_loop=closed_loop, draws=draws, confidence=confidence)
         shown = _person_words(values)
     else:
         asked: dict[str, Any] = {"own_tests": chosen, "releases": releases}
@@ -77,8 +80,21 @@ def audit(
     return Answer(values=values, shown=shown, failed=not values["passed"])
 
 
+def _check_end_to_end(config: "RunConfig", *, usual: bool) -> None:
+    """Raise where nothing is claimed, or an option of the other audit is given."""
+    if not config.method.adds_noise:
+        raise InputError(f"method '{config.method.name}' claims nothing: nothing to audit")
+    if not usual:
+        raise InputError("--own-tests, --releases: a world has tests and releases of its own")
+
+
 def _person(
-    config: "RunConfig", world: str | None, *, closed_loop: bool, draws: int, confidence: float
+    config: "RunConfig",
+    world: str | None,
+    *,
+    closed_loop: bool,
+    draws: int | None,
+    confidence: float,
 ) -> dict[str, Any]:
     """Return the audits of the world that was asked for, or of all."""
     from dnatrace.runs import kept_audits, person_audits
@@ -87,12 +103,16 @@ def _person(
 
     closed = [name for name in WorldName if not (closed_loop and name is WorldName.CITY)]
     names = closed if world is None else [choose("world", world, WorldName)]
-    results = [
-        person_audits.audit_person(
-            config, name, draws=draws, closed=closed_loop, confidence=confidence
+    usual = {WorldName.CITY: 0}  # a thousand people per draw
+    results = []
+    for name in names:
+        _LOG.info("world %s", name.value)
+        many = usual.get(name, 2000) if draws is None else draws
+        results.append(
+            person_audits.audit_person(
+                config, name, draws=many, closed=closed_loop, confidence=confidence
+            )
         )
-        for name in names
-    ]
     return kept_audits.describe_person(config, results, closed_loop=closed_loop)
 
 

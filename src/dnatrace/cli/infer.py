@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dnatrace.lists import Lists
+    from dnatrace.seir import TestErrors
 
 Columns = Annotated[
     str | None, Option(help="Your names of the columns of CONTACTS: sender=from,day=date.")
@@ -31,6 +32,9 @@ Transmission = Annotated[
 ]
 Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
+DaysBefore = Annotated[
+    int, Option(min=0, max=1000, help="Days before the first row, on which infection may begin.")
+]
 IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
 
 _LOG = logging.getLogger("dnatrace")
@@ -42,6 +46,7 @@ def infer(
     tests: Annotated[Path, Argument(help="CSV or Parquet: person, day, positive (0/1, yes/no).")],
     people: Annotated[int | None, Option(help="Number of people (largest id + 1).")] = None,
     days: Annotated[int | None, Option(help="Number of days (largest day + 1).")] = None,
+    days_before: DaysBefore = 0,
     p0: Annotated[float | None, Option(help="Infection from outside, per day.")] = None,
     p1: BelievedTransmission = None,
     g: Annotated[float | None, Option(help="fn: E to I, per day.")] = None,
@@ -70,19 +75,17 @@ def infer(
     """
     from dnatrace.inference import belief_tables
     from dnatrace.inference.infer import infer as infer_beliefs
-    from dnatrace.seir import TestErrors
 
     _check_written(out, id_map, (contacts, tests), force=force)
     read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
+    read = read.begun_before(days_before)
     beliefs = infer_beliefs(
         read.contacts,
         read.tests,
         n_people=people,
         n_days=days,
         **_model(inference, p0, {"p1": p1, "g": g, "h": h}, transmission),
-        test_errors=TestErrors(
-            false_positive_rate=false_positive_rate, false_negative_rate=false_negative_rate
-        ),
+        test_errors=_errors(false_positive_rate, false_negative_rate),
         inference=inference,
         rounds=rounds,
         clip=clip,
@@ -96,6 +99,21 @@ def infer(
         values=values | {"highest": highest, "version": __version__},
         shown=[_title(values), table(highest)] if out is None else [],
     )
+
+
+def _errors(false_positive_rate: float, false_negative_rate: float) -> "TestErrors":
+    """Return how often tests err; rates that turn their meaning round are told."""
+    from dnatrace.seir import TestErrors
+
+    errors = TestErrors(
+        false_positive_rate=false_positive_rate, false_negative_rate=false_negative_rate
+    )
+    if errors.misleads:
+        _LOG.warning(
+            "warning: the error rates of tests add up to more than 1: a positive test "
+            "then speaks against infection"
+        )
+    return errors
 
 
 def _model(

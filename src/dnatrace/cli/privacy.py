@@ -18,6 +18,11 @@ app = Typer(
 )
 
 _SMALL = ("people=500", "days=40", "initially_infected=20")  # of a run for its statement
+_SIZES = ("people", "days", "initially_infected")
+_PLAYED = (
+    "Of a run of {people} people and {days} days that was made for this text; "
+    "`dnatrace privacy statement RUN` has that of a stored run."
+)
 _GUESSES = "right guesses in 100, at most"  # a coin: 50
 
 
@@ -73,8 +78,21 @@ def statement(
     if run is not None:
         text = with_audit(store.read_text(run, "statement.txt"), audit)
     else:
-        text = guarantees.state(config, run_once(config).ledger, audit=audit)
+        ledger = run_once(config).ledger
+        text = guarantees.state(_as_meant(config), ledger, audit=audit)
+        text = f"{_PLAYED.format(people=config.people, days=config.days)}\n\n{text}"
     return Answer(values={"statement": text}, shown=[text])
+
+
+def _as_meant(config: "RunConfig") -> "RunConfig":
+    """Return the configuration at the usual size, where a small one was played for its statement.
+
+    What the noise promises does not depend on the size; what public facts alone reach does.
+    """
+    if (config.people, config.days, config.initially_infected) != (500, 40, 20):
+        return config
+    usual = {key: type(config).model_fields[key].default for key in _SIZES}
+    return config.model_copy(update=usual)
 
 
 @app.command(cls=Command)
@@ -91,7 +109,10 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
     title = f"{spent['releases']} releases, {_verdict(spent)}"
     newest = [
-        {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in row.items()}
+        {
+            k: f"{v:.4g}" if isinstance(v, float) else "–" if v is None else str(v)
+            for k, v in row.items()
+        }
         for row in stored["releases"][-5:]
     ]
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])

@@ -7,7 +7,8 @@ from typing import Annotated
 from typer import Argument, Option
 
 from dnatrace._version import __version__
-from dnatrace.cli._command import Answer, command, table
+from dnatrace.cli._command import Answer, Force, command, table
+from dnatrace.files import keep_inputs
 
 
 @command()
@@ -19,6 +20,7 @@ def report(
     baseline: Annotated[
         str | None, Option(help="Label of a setting to compare the others with, seed by seed.")
     ] = None,
+    force: Force = False,
 ) -> Answer:
     """Write one HTML page about a store of runs: curves, trade-offs, privacy, parameters.
 
@@ -29,9 +31,11 @@ def report(
     Example: dnatrace report runs --out report.html
     """
     from dnatrace.report import write_report
-    from dnatrace.report.page import shown_difference
+    from dnatrace.report.page import is_page, shown_difference
     from dnatrace.runs.quantities import SUMMARY
 
+    if out is not None and out.suffix == ".html":  # another name is refused when it is written
+        keep_inputs(out, (), force=force or is_page(out))
     written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1000:,.0f} kB"
     counts = f"runs {written.runs}, settings {written.settings}"

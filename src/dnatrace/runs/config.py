@@ -8,9 +8,7 @@ settings: `method`, `simulator` and `policy` hold those of the one that is named
 import hashlib
 import json
 import logging
-import tomllib
-from collections.abc import Iterable, Mapping
-from importlib import resources
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,7 +29,8 @@ from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
 from dnatrace.privacy.lifetimes import Calibration, Target, Unit
 from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
-from dnatrace.runs.nesting import merge, nested, parse_setting, read_toml
+from dnatrace.runs.nesting import check_kinds, merge, nested, parse_setting, read_run_file
+from dnatrace.runs.presets import read_preset
 from dnatrace.runs.scenarios import read_scenario
 from dnatrace.seir import SeirParameters
 from dnatrace.settings import Settings, setting
@@ -46,6 +45,7 @@ SCHEMA = 3
 
 _LOG = logging.getLogger(__name__)
 _PAPER = "DNA paper"
+_P1 = "transmission_per_contact"
 
 if TYPE_CHECKING:
     MethodChoice = MethodSettings
@@ -105,8 +105,8 @@ class ModelSettings(SeirParameters):
     )
     contacts_before_tests: bool = setting(
         False,
-        "whether contacts of a day are dated the day before its tests and count at once; else from "
-        "the next day on",
+        "whether contacts of a day are dated the day before its tests and change beliefs of the "
+        "day itself; else of the next day. Methods that count contacts refuse it",
         source="the authors' programs date them so",
     )
 
@@ -231,7 +231,8 @@ class RunConfig(Settings):
     @property
     def own_tests(self) -> bool:
         """Whether messages are functions of their sender's own tests alone."""
-        return self.exchange is ExchangeKind.OWN_TESTS or self.seir.rounds == 1
+        once = self.exchange is ExchangeKind.ROUNDS and self.seir.rounds == 1
+        return once or self.exchange is ExchangeKind.OWN_TESTS
 
     @property
     def exchange(self) -> ExchangeKind:
@@ -241,16 +242,27 @@ class RunConfig(Settings):
     def effective(self) -> dict[str, Any]:
         """Return plain values of the settings that have an effect, as they are stored."""
         values = {"schema": SCHEMA} | self.as_dict()
-        for key in self._without_effect():
-            del values[key]
+        for section, key in self.idle():
+            if key is None:
+                del values[section]
+            else:
+                del values[section][key]
         return values
 
-    def _without_effect(self) -> list[str]:
-        """Return keys and sections that change nothing in this run."""
-        idle = [] if self.method.adds_noise else ["privacy"]
-        acts = self.method.gives_tests or self.policy.acts_alone
-        idle += [] if acts else ["tests", "isolation", "policy"]
-        return idle + (["people"] if self.n_people is None else [])
+    def idle(self) -> list[tuple[str, str | None]]:
+        """Return what changes nothing in this run: whole sections (no key), or keys of one."""
+        idle: list[tuple[str, str | None]] = []
+        if not self.method.adds_noise:
+            idle += [("privacy", None)]
+        if not self.method.gives_tests and not self.policy.acts_alone:
+            idle += [("tests", None), ("isolation", None), ("policy", None)]
+        elif not self.method.gives_tests:
+            idle += [("tests", "capacity"), *(("policy", key) for key in self.policy.by_score)]
+        if self.exchange is not ExchangeKind.ROUNDS:
+            idle += [("seir", "rounds")]
+        if not self.method.reads_transmission and self.exchange is self.method.exchange:
+            idle += [("seir", _P1)]
+        return idle + ([("people", None)] if self.n_people is None else [])
 
     @property
     def digest(self) -> str:
@@ -293,18 +305,12 @@ def _changed(settings: Settings, values: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def preset_names() -> list[str]:
-    """Return the names of the presets that ship with the package."""
-    files = resources.files("dnatrace.presets").iterdir()
-    return sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml"))
-
-
 def load_config(
     *,
     preset: str = DEFAULT_PRESET,
     scenario: str | None = None,
-    file: Path | None = None,
-    settings: Iterable[str] = (),
+    file: Path | str | None = None,
+    settings: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> RunConfig:
     """Return a configuration: a preset, then a scenario, a file, settings and overrides.
@@ -316,12 +322,13 @@ def load_config(
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: by dotted key or shortcut; None means not given.
     """
-    values = _read_preset(preset)
+    values = read_preset(preset)
     merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
+    check_kinds(file, settings, overrides)
     if file is not None:
-        merge(given, read_toml(file))
+        merge(given, read_run_file(Path(file)))
     for text in settings:
         merge(given, parse_setting(text, SHORTCUTS))
     given = _with_full_names(given, tell=True)
@@ -373,14 +380,15 @@ def _with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
 
 def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
     """Say which settings of a method were given and mean nothing to the one that is chosen."""
+    for told in config.simulator.without_effect(config.days):
+        _LOG.warning("simulator.%s: no effect", told)
+    believed = given.get("seir")
+    if isinstance(believed, Mapping) and _P1 in believed and ("seir", _P1) in config.idle():
+        name = config.method.name
+        _LOG.warning("seir.%s (p1) has no effect with method '%s'", _P1, name)
+    if config.tests.believed.misleads:
+        _LOG.warning("the error rates of tests add up to more than 1: they mislead")
     held = given.get("method")
     for key in held if isinstance(held, Mapping) else ():
         if METHODS.ignores(config.method.name, key) and key not in METHODS:
             _LOG.info("method.%s has no effect with method '%s'", key, config.method.name)
-
-
-def _read_preset(name: str) -> dict[str, Any]:
-    if name not in preset_names():
-        raise InputError(f"preset '{name}' does not exist; there are {', '.join(preset_names())}")
-    text = resources.files("dnatrace.presets").joinpath(f"{name}.toml").read_text("utf-8")
-    return tomllib.loads(text)

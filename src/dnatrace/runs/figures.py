@@ -18,13 +18,22 @@ _DAILY = {quantity.key: quantity for quantity in (*DAILY, EXPOSED)}
 
 
 def epidemic(daily: pa.Table, summary: dict[str, Any]) -> Figure:
-    """Draw the epidemic above, and what was done against it below, in the units of the page."""
+    """Return the figure of a run."""
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    draw_epidemic(figure, daily, summary)
+    return figure
+
+
+def draw_epidemic(figure: Figure, daily: pa.Table, summary: dict[str, Any]) -> Any:
+    """Draw the epidemic above, and what was done against it below, in the units of the page.
+
+    Return the axes of both.
+    """
     days, people = daily["day"].to_numpy(), summary["people"]
 
     def values(key: str) -> Any:
         return _DAILY[key].in_unit(daily[key].to_numpy(), people)
 
-    figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     peak_day = summary["day_of_peak"]
     peak = SUMMARY["peak_infected"].in_unit(summary["peak_infected"], people)
@@ -49,7 +58,7 @@ def epidemic(daily: pa.Table, summary: dict[str, Any]) -> Figure:
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(days[0] - 0.5, days[-1] + 0.5)
-    return figure
+    return above, below
 
 
 _SAVING: dict[str, dict[str, Any]] = {

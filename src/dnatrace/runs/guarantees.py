@@ -1,5 +1,6 @@
 """What a configuration promises and what a run has spent: for people, for JSON, for the store."""
 
+import math
 from typing import Any
 
 from dnatrace.methods.base import release_of
@@ -8,12 +9,14 @@ from dnatrace.privacy.accounting import (
     GaussianEvent,
     Ledger,
     PublicEvent,
+    Unit,
     UnprotectedEvent,
     UnprovenEvent,
 )
 from dnatrace.privacy.statement import DISCLAIMER, Provenance, statement
 from dnatrace.runs.config import PrivacySettings, RunConfig
 from dnatrace.runs.floor import beside
+from dnatrace.runs.measured import beside_no_bound
 
 BESIDE_SCORES = (
     "Besides the scores: the policy of this run tells people, without noise, that somebody they "
@@ -32,10 +35,13 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "delta": spent["delta"],
         "unit": (asked or PrivacySettings()).unit.value,
         "per_person_epsilon": spent["per_person_epsilon"],
+        "person_measured": _measured(config, ledger),
         "person_unfinished": ledger.person_unfinished,
         "per_release_epsilon": spent["per_release_epsilon"],
         "per_score_epsilon": spent["per_score_epsilon"],
         "per_contact_epsilon": spent["per_contact_epsilon"],
+        "per_person_day_epsilon": spent["per_person_day_epsilon"],
+        "meetings_per_day": spent["meetings_per_day"],
         "per_pair_epsilon": spent["per_pair_epsilon"],
         "nominal_epsilon": spent["nominal_epsilon"],
         "true_epsilon": spent["true_epsilon"],
@@ -46,6 +52,12 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "noise": noise(ledger),
         "floor": beside(config, spent["per_person_epsilon"]) if asked else None,
     }
+
+
+def _measured(config: RunConfig, ledger: Ledger) -> str | None:
+    """Return what one test of a person was measured to tell, where it has no bound."""
+    unbounded = ledger.mu(Unit.PERSON) == math.inf
+    return beside_no_bound(config) if unbounded and _asked(config, ledger) else None
 
 
 def noise(ledger: Ledger) -> str | None:
@@ -88,6 +100,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
             release=release_of(config.method) or "",
             training=config.method.training,
             audit=audit,
+            measured=_measured(config, ledger),
         ),
         target=asked.target if (asked := _asked(config, ledger)) else None,
     )
@@ -102,10 +115,12 @@ def _beside_scores(config: RunConfig) -> str | None:
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
     """Return the ledger as it is stored: the sums, and one row per release."""
-    asked = _asked(config, ledger) or PrivacySettings()
+    asked = _asked(config, ledger)
+    target = asked and {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit.value}
     return {
-        "target": {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit.value},
-        "spent": ledger.summary(asked.delta),
+        "target": target,
+        "spent": ledger.summary((asked or PrivacySettings()).delta),
+        "person_measured": _measured(config, ledger),
         "releases": [_row(event) for event in ledger.events],
     }
 

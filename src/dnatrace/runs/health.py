@@ -16,6 +16,8 @@ _PARTS = (
     ("training", "equinox", "pip install 'dnatrace[train]'"),
     ("secure noise", "opendp", "pip install 'dnatrace[secure]'"),
     ("clusters", "distributed", "pip install 'dnatrace[cluster]'"),
+    ("plans", "optuna", "pip install 'dnatrace[plan]'"),
+    ("live page", "starlette", "pip install 'dnatrace[app]'"),
     ("model export", "onnx", "pip install 'dnatrace[export]'"),
 )
 

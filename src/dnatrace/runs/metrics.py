@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from dnatrace.gamma import Gamma
 from dnatrace.seir import State
 from dnatrace.simulators.base import N_AGE_GROUPS, SEIR_OF_COURSE, CourseState, Simulator
 from dnatrace.tracing import DayLog
@@ -49,7 +49,7 @@ def reproduction_numbers(new_infections: NDArray[Any], first: int) -> NDArray[np
     Reference: Cori et al. 2013, equation 1 without smoothing, with the gamma generation time.
     """
     shape = (GENERATION_MEAN / GENERATION_SD) ** 2
-    generation = stats.gamma(shape, scale=GENERATION_MEAN / shape)
+    generation = Gamma(shape, GENERATION_MEAN / shape)
     n = new_infections.size
     weights = np.diff(generation.cdf(np.arange(n + 1)))
     infections = np.concatenate([[first], new_infections])
@@ -76,8 +76,8 @@ class Meter:
         self._found_on, self._isolated_on = np.full((2, n), -1, dtype=np.int32)
         self._n_first = self._n_infected_before = int((simulator.infected_on >= 0).sum())
 
-    def observe(self, log: DayLog) -> None:
-        """Take in one day."""
+    def observe(self, log: DayLog) -> dict[str, Any]:
+        """Take in one day and return its row."""
         seir = SEIR_OF_COURSE[log.states]
         exposed, infected = seir == State.E, seir == State.I
         exposed_or_infected = exposed | infected
@@ -90,13 +90,15 @@ class Meter:
         row |= {
             "exposed": int(exposed.sum()),
             "infected": int(infected.sum()),
-            "infected_with_asymptomatic": int(counts[3:8].sum()),
+            "infected_with_asymptomatic": int(counts[3:8].sum()),  # states 3–7
+            # Infections count whoever left S: E, too, where `infected` is I alone.
             "new_infections": ever - self._n_infected_before,
             "ever_infected": ever,
             "contacts": int(log.contacts.senders.size),
             "messages_in_window": int(log.public.counts.sum()),
             "tests": int(log.tested.size),
             "positives": int(log.results.sum()),
+            # Of people in E or I, whatever `tests.detects` finds.
             "true_positives": int((log.results & exposed_or_infected[log.tested]).sum()),
             "isolated": int(log.isolated.sum()),
             "isolated_exposed_or_infected": int((log.isolated & exposed_or_infected).sum()),
@@ -108,6 +110,7 @@ class Meter:
         self._rows.append(row | self._score_quality(log, exposed_or_infected))
         for phase, seconds in log.seconds.items():
             self._seconds[phase] = self._seconds.get(phase, 0.0) + seconds
+        return self._rows[-1]
 
     def _note_people(self, log: DayLog, exposed_or_infected: NDArray[np.bool_]) -> None:
         self._tests[log.tested] += 1
@@ -124,7 +127,10 @@ class Meter:
     def _score_quality(
         self, log: DayLog, exposed_or_infected: NDArray[np.bool_]
     ) -> dict[str, float | None]:
-        """How well today's scores tell who is in E or I, among those the policy may choose from."""
+        """How well today's scores tell who is in E or I, among people alive, scored and at large.
+
+        People who wait for a test or its result are among them, whom a policy leaves out.
+        """
         scores = log.released.scores
         ranked = ~log.isolated & ~np.isnan(scores) & (log.states != CourseState.DEATH)
         values, positive = scores[ranked], exposed_or_infected[ranked]
@@ -199,6 +205,7 @@ class Meter:
             "auroc": _mean(series["auroc"]),
             "average_precision": _mean(series["average_precision"]),
             "precision_at_capacity": _mean(series["precision_at_capacity"]),
+            # Every message of the window is sent once per day; people without the app count, too.
             "message_bytes_per_person_day": float(
                 series["messages_in_window"].mean() / n * BYTES_PER_MESSAGE
             ),

@@ -1,7 +1,7 @@
 """Nested values: laid over each other, by dotted key, from TOML."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,18 @@ def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
             into[key] = deepcopy(dict(value)) if isinstance(value, Mapping) else value
 
 
+def check_kinds(file: Any, settings: Any, overrides: Any) -> None:
+    """Raise unless these are a path, texts and a mapping by text, or absent."""
+    if not isinstance(file, str | Path | None):
+        raise InputError(f"file: expected a path, not {file!r}")
+    texts = not isinstance(settings, str) and isinstance(settings, Sequence)
+    if not texts or not all(isinstance(text, str) for text in settings):
+        raise InputError(f"settings: expected texts like 'tests.capacity=0.04', not {settings!r}")
+    by_key = isinstance(overrides, Mapping) and all(isinstance(key, str) for key in overrides)
+    if overrides is not None and not by_key:
+        raise InputError(f"overrides: expected values by key, not {overrides!r}")
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the values of a TOML file, or say what is wrong with it."""
     if path.is_dir():
@@ -50,6 +62,18 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
+
+
+def read_run_file(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file of one run; raise if it is one of many."""
+    values = read_toml(path)
+    for key in ("seeds", "grid"):
+        if key in values:
+            raise InputError(f"{path}: '{key}' belongs to a file of many runs: dnatrace sweep")
+    for key in ("preset", "scenario"):
+        if key in values:
+            raise InputError(f"{path}: '{key}' is an option of a run: --{key} {values[key]}")
+    return values
 
 
 def parse_setting(text: str, shortcuts: Mapping[str, str]) -> dict[str, Any]:

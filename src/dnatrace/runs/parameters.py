@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 from dnatrace.plugins import Plugin
-from dnatrace.runs.config import CATALOGUES, RunConfig, preset_names
+from dnatrace.runs.config import CATALOGUES, RunConfig
+from dnatrace.runs.presets import preset_names
 from dnatrace.settings import Settings
 
 _HEAD = """# Parameters
@@ -22,7 +23,7 @@ for contact tracing*.
 """
 _FOOT = """
 The presets {presets} say in comments what
-they change and why (`src/dnatrace/presets/`). The figures of the city are in
+they change and why (`src/dnatrace/preset_files/`). The figures of the city are in
 `src/dnatrace/reference_data/parameters.csv`, with their source beside them.
 """
 

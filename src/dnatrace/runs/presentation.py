@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dnatrace.runs.console import print_table
-from dnatrace.runs.quantities import SUMMARY, Quantity, shown
+from dnatrace.runs.quantities import shown, written_summary
 from dnatrace.runs.run import RunResult
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -23,14 +23,15 @@ def show_run(result: RunResult) -> None:
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    for key, quantity in SUMMARY.items():
-        table.add_row(quantity.label, _written(quantity, s[key], s["people"]))
+    for label, text in written_summary(s):
+        table.add_row(label, text)
     print_table(table)
     console = Console()
     console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
     if not s["peak_reached"]:
         console.print("Infections still rise on the last day: the peak is yet to come.")
-    console.print(privacy_line(s["privacy"]), highlight=False)
+    short = s["days"] < result.config.seir.window
+    console.print(privacy_line(s["privacy"], so_far=short), highlight=False)
     if s["privacy"]["floor"] is not None:
         console.print(s["privacy"]["floor"], highlight=False)
     t = result.seconds
@@ -41,17 +42,12 @@ def show_run(result: RunResult) -> None:
     )
 
 
-def _written(quantity: Quantity, value: float | None, people: int) -> str:
-    """Return a number with its unit; of a count also the total."""
-    if value is None:
-        return shown(None)
-    text = f"{shown(quantity.in_unit(value, people))} {quantity.unit}".rstrip()
-    return f"{text}, {value:,} in all" if quantity.per_person else text
+def privacy_line(privacy: dict[str, Any], *, so_far: bool = False) -> str:
+    """Return what the run cost in privacy, and what no ε of it covers.
 
-
-def privacy_line(privacy: dict[str, Any]) -> str:
-    """Return what the run cost in privacy, and what no ε of it covers."""
-    line = _scores_line(privacy)
+    `so_far` says that it ended before the life of a contact.
+    """
+    line = _scores_line(privacy, "so far" if so_far else "over its life")
     if privacy.get("selection_epsilon") is not None:
         line += " The threshold that chooses tests is published and tells more; see the statement."
     if privacy.get("policy_tells_of_cases"):
@@ -59,7 +55,7 @@ def privacy_line(privacy: dict[str, Any]) -> str:
     return line
 
 
-def _scores_line(privacy: dict[str, Any]) -> str:
+def _scores_line(privacy: dict[str, Any], life: str) -> str:
     release, true = privacy["per_release_epsilon"], privacy["true_epsilon"]
     if release is None:
         return "Privacy: none, scores are shown as they are."
@@ -75,17 +71,26 @@ def _scores_line(privacy: dict[str, Any]) -> str:
     alone = f", {shown(score)} for one score alone" if score > release else ""
     return (
         f"Privacy: {_person(privacy)}; ε = {shown(release)} per release"
-        f"{alone}, {shown(contact)} per contact over its life, "
+        f"{alone}, {shown(contact)} per contact {life}{_person_day(privacy)}, "
         f"{shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); "
         f"{_kept(privacy)}"
     )
+
+
+def _person_day(privacy: dict[str, Any]) -> str:
+    """Return what somebody costs who was met more than once on a day, if anybody was."""
+    day, contact = privacy.get("per_person_day_epsilon"), privacy["per_contact_epsilon"]
+    if day is None or day <= contact:
+        return ""
+    return f" ({shown(day)} for a person met {privacy['meetings_per_day']} times on a day)"
 
 
 def _person(privacy: dict[str, Any]) -> str:
     """Return what one test costs; a run that ends before the life of a test tells no more."""
     epsilon = privacy["per_person_epsilon"]
     if epsilon is None:
-        return "no bound for one test of a person"
+        measured = privacy.get("person_measured")
+        return "no bound for one test of a person" + (f" ({measured})" if measured else "")
     how_long = "so far" if privacy["person_unfinished"] else "for ever"
     return f"ε = {shown(epsilon)} for one test of a person, {how_long}, against one receiver"
 

@@ -4,6 +4,7 @@ The terminal, the page and the figures all take names, units and rounding from h
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -175,3 +176,17 @@ EPSILONS = (
     Quantity(key="per_contact_epsilon", label="ε of one contact over its life"),
     Quantity(key="per_pair_epsilon", label="ε of a pair"),
 )
+
+
+def written_summary(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the label and the text of every number of a run's summary that people read."""
+    people = summary["people"]
+    return [(q.label, _written(q, summary[key], people)) for key, q in SUMMARY.items()]
+
+
+def _written(quantity: Quantity, value: float | None, people: int) -> str:
+    """Return a number with its unit; of a count also the total."""
+    if value is None:
+        return shown(None)
+    text = f"{shown(quantity.in_unit(value, people))} {quantity.unit}".rstrip()
+    return f"{text}, {value:,} in all" if quantity.per_person else text

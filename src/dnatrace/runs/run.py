@@ -1,8 +1,12 @@
 """From a configuration to a result: build the parts, run the loop, measure."""
 
+import logging
 import reprlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +24,12 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import Meter
 from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance
+from dnatrace.runs.quantities import written_summary
 from dnatrace.simulators.base import Simulator, SimulatorSetup
 from dnatrace.tracing import Loop
+
+_LOG = logging.getLogger(__name__)
+_NOBODY = "tests.capacity %g of %d people is less than one test per day: nobody is tested by score"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,6 +58,31 @@ class RunResult:
         """Return the summary with the time it took."""
         return self.summary | {"seconds": self.seconds}
 
+    def to_pandas(self) -> Any:
+        """Return the daily table as a pandas data frame; needs pandas."""
+        return self.daily.to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the daily table as a polars data frame; needs polars."""
+        return import_module("polars").from_arrow(self.daily)
+
+    def plot(self) -> Any:
+        """Draw the epidemic above, what was done against it below; return the axes of both."""
+        import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to import)
+
+        from dnatrace.runs.figures import draw_epidemic  # noqa: PLC0415
+
+        figure = plt.figure(figsize=(8, 6), layout="constrained")
+        return draw_epidemic(figure, self.daily, self.summary)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a notebook shows it."""
+        rows = "".join(
+            f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>"
+            for label, text in written_summary(self.summary)
+        )
+        return f"<table>{rows}</table>"
+
 
 def run(
     config: RunConfig,
@@ -57,6 +90,7 @@ def run(
     method: Any = None,
     name: str | None = None,
     track: Track | None = None,
+    watch: Callable[[dict[str, Any]], None] | None = None,
 ) -> RunResult:
     """Run the closed loop of a configuration.
 
@@ -67,6 +101,7 @@ def run(
         name: what the object is called in stores and reports, with its version. Runs of one name,
             one seed and the same other settings count as the same run.
         track: wraps the days, for instance with a progress bar.
+        watch: is given the row of every day when it ends; what it raises ends the run.
     """
     require_config(config, "dt.run takes a configuration")
     start = time.perf_counter()
@@ -74,12 +109,17 @@ def run(
         raise InputError("name: it is for a method given as an object, and there is none")
     asked = config if method is None else _asked(config, method, name)
     loop = build_loop(config, method=method)
+    if loop.most_tests == 0 < loop.laboratory.rules.capacity:
+        _LOG.warning(_NOBODY, loop.laboratory.rules.capacity, loop.simulator.n_people)
     meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
     ledger = Ledger()
     days = loop.run(config.days)
     for log in track(days, config.days) if track else days:
-        meter.observe(log)
+        row = meter.observe(log)
+        if watch is not None:
+            watch(row)
         ledger.record(log.released.event)
+        ledger.meetings = max(ledger.meetings, log.contacts.most_meetings())
         if log.selection is not None:
             ledger.record(log.selection)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
@@ -118,11 +158,6 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         raise InputError(
             "seir.contacts_before_tests leaves the newest day of the window empty, and this method "
             "reads that day"
-        )
-    if isinstance(tracer, PrivateMethod) and tracer.setup.own_tests and not config.own_tests:
-        raise InputError(
-            "the method promises something about a person, for messages from own tests alone; "
-            "those of this configuration pass through others: seir.exchange = 'own-tests'"
         )
     if method is None and isinstance(tracer, PrivateMethod) != config.method.adds_noise:
         raise InputError(f"method '{config.method.name}': adds_noise of its settings is wrong")

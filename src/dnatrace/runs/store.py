@@ -10,6 +10,7 @@ import errno
 import hashlib
 import io
 import json
+import logging
 import os
 import re
 import secrets
@@ -30,6 +31,7 @@ from dnatrace.errors import InputError
 from dnatrace.runs import guarantees
 from dnatrace.runs.run import RunResult
 
+_LOG = logging.getLogger(__name__)
 NOT_REPRODUCIBLE = frozenset({"timing.json", "label.txt"})
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 # .<digest>.<machine>-<process>-<random>.partial (being written) or .old (being replaced)
@@ -62,7 +64,10 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
     files = render(result) | figure
     clear_leftovers(store)
     final = store / result.config.digest
-    kept = check_label(label) if label is not None else read_label(final)
+    before = read_label(final)
+    kept = check_label(label) if label is not None else before
+    if before and kept != before:
+        _LOG.info("the label '%s' of this run becomes '%s'", before, kept)
     if kept:
         files["label.txt"] = f"{kept}\n".encode()
     write_files(files, store, final.name, replace=True)

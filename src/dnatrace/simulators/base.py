@@ -128,6 +128,11 @@ class SimulatorSettings(Plugin):
         """Return the published figures it uses, for reports: name, value and source of each."""
         return []
 
+    def without_effect(self, n_days: int) -> list[str]:
+        """Return which of its settings change nothing in a run of so many days, and why."""
+        del n_days
+        return []
+
     @abstractmethod
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""

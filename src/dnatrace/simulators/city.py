@@ -37,6 +37,7 @@ from dnatrace.simulators.times import (
     Variant,
     in_force,
     ordered,
+    without_effect,
 )
 
 _COIN = 2**16  # resolution of the coin of an occupation edge
@@ -73,6 +74,10 @@ class CitySettings(SimulatorSettings):
     def figures(cls) -> list[dict[str, str]]:
         """Return the parameters of the city."""
         return reference_data.read_table("parameters.csv")
+
+    def without_effect(self, n_days: int) -> list[str]:
+        """Return which of the times change nothing in a run of so many days."""
+        return without_effect(self.vaccination, self.variant, self.distancing, n_days)
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the city of these settings on day 0."""

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from scipy import stats
 
 from dnatrace.errors import InputError, require_share
+from dnatrace.gamma import Gamma
 from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import NotNegative, Settings, Share, setting
@@ -169,7 +169,7 @@ class DiseaseParameters(Settings):
         Day d holds what the gamma curve has between d-1 and d; the day of infection has none.
         """
         edges = np.arange(_last_day(self.infectious_period) + 1, dtype=np.float64)
-        mass = np.diff(_gamma(self.infectious_period).cdf(edges), prepend=0.0)
+        mass = np.diff(Gamma.of(*self.infectious_period).cdf(edges), prepend=0.0)
         return np.asarray(mass / mass.sum())
 
     def course_factors(self) -> NDArray[np.float64]:
@@ -316,18 +316,13 @@ def _first_infected(which: FirstInfected, n_people: int, seed: int) -> NDArray[n
     return people
 
 
-def _gamma(time: MeanAndSd) -> Any:
-    mean, sd = time
-    return stats.gamma((mean / sd) ** 2, scale=sd**2 / mean)
-
-
 def _last_day(time: MeanAndSd) -> int:
-    return int(np.ceil(_gamma(time).isf(_TAIL)))
+    return int(np.ceil(Gamma.of(*time).isf(_TAIL)))
 
 
 def _rounded_gamma(time: MeanAndSd, days: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return P(time ≤ days) of a gamma time rounded to whole days, at least one."""
-    cumulative = np.asarray(_gamma(time).cdf(days + 0.5))
+    cumulative = np.asarray(Gamma.of(*time).cdf(days + 0.5))
     cumulative[-1] = 1.0
     return cumulative
 

@@ -31,7 +31,14 @@ from dnatrace.simulators.disease import (
     Transmissibility,
     of_transmissibility,
 )
-from dnatrace.simulators.times import Factor, Season, TimesSettings, Vaccination, Variant
+from dnatrace.simulators.times import (
+    Factor,
+    Season,
+    TimesSettings,
+    Vaccination,
+    Variant,
+    without_effect,
+)
 
 _UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is nearest to 1 (0.98)
 
@@ -48,6 +55,10 @@ class ReplaySettings(SimulatorSettings):
     season: Season = Season()
     vaccination: Vaccination = Vaccination()
     variant: Variant = Variant()
+
+    def without_effect(self, n_days: int) -> list[str]:
+        """Return which of the times change nothing in a run of so many days."""
+        return without_effect(self.vaccination, self.variant, (), n_days)
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the replay of these settings on day 0; the list tells how many people there are.

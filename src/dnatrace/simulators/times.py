@@ -4,6 +4,7 @@ Everything is off by default, and what is off draws nothing: the disease is then
 published figures, bit by bit.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any, Self
@@ -71,6 +72,24 @@ class Variant(Settings):
     first: Number = setting(0, "people infected with it on its first day; 0 for none")
     from_day: FromDay = setting(1, "its first day")
     transmissibility: Factor = setting(1.0, "its transmission, relative to what was there before")
+
+
+def without_effect(
+    vaccination: Vaccination,
+    variant: Variant,
+    distancing: Sequence[Distancing],
+    n_days: int,
+) -> list[str]:
+    """Return which of these settings change nothing in a run of so many days, and why."""
+    told = []
+    protects = vaccination.against_infection > 0.0 or vaccination.against_transmission > 0.0
+    if np.any(np.array(vaccination.share) > 0.0) and not protects:
+        told.append("vaccination.share: against_infection and against_transmission are 0")
+    after = f"is after the last day, {n_days}"
+    if variant.first and variant.from_day > n_days:
+        told.append(f"variant.first: from_day {variant.from_day} {after}")
+    late = [entry.from_day for entry in distancing if entry.from_day > n_days]
+    return told + [f"distancing: from_day {day} {after}" for day in late]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,43 @@
+"""What one test of a person gave away where nothing is proved of it: shown beside "no bound".
+
+The figures ship with the package (reference_data/person_measured.csv, by `verification.person_audit
+--table`): two worlds that differ in one test, played end to end with noise for ε = 1 per release,
+exact for the noisy numbers of each world. They show that no bound of that size holds. They are no
+bound themselves: other worlds may tell more.
+"""
+
+from functools import lru_cache
+
+from dnatrace.methods.base import release_of
+from dnatrace.reference_data import read_table
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.quantities import shown
+
+TABLE = "person_measured.csv"
+# Worlds that are told, and who B is in them.
+TOLD = {
+    "couple": "their partner",
+    "household": "one of a household of six",
+    "common-contacts": "somebody who never met them but shares 20 contacts",
+}
+
+
+@lru_cache(maxsize=1)
+def figures() -> dict[tuple[str, str, str], float]:
+    """Return ε of one test of a person by method, release and world."""
+    return {
+        (row["method"], row["release"], row["world"]): float(row["epsilon"])
+        for row in read_table(TABLE)
+    }
+
+
+def beside_no_bound(config: RunConfig) -> str | None:
+    """Return what one test of a person was measured to tell; None for methods without noise."""
+    if not config.method.adds_noise:
+        return None
+    key = config.method.name, release_of(config.method) or ""
+    found = {who: figures().get((*key, world)) for world, who in TOLD.items()}
+    known = [f"{shown(epsilon)} against {who}" for who, epsilon in found.items() if epsilon]
+    if not known:
+        return "not measured for this variant: `dnatrace audit --unit person` does"
+    return f"measured with noise for ε = 1 per release: ε = {', '.join(known)}"
