@@ -315,7 +315,8 @@ def decode(
     """Fill scores [people]; the newest day is first in what they are made of.
 
     Tallies are float32 [people, 14 × channels], outcomes int8 [people, 14], diary uint8 [people,
-    14] or [people, 0] where none is read; common holds the bias of the first layer and the inputs that are the same for everybody.
+    14], or [people, 0] where none is read; common holds the bias of the first layer and the inputs
+    that are the same for everybody.
     Weights are [inputs, outputs]; an age group that weight_0 has no row for counts as unknown.
     Cost: O(people × (inputs that are not 0 + width) × width), people in parallel.
     """

@@ -215,7 +215,7 @@ class Levers:
         tested_on[tested] = situation.day
         known = replace(known, until=until, tested_on=tested_on)
         diary = state.diary.copy()
-        diary[-1, asking] |= np.uint8(Diary.ASKED)
+        diary[-1:, asking] |= np.uint8(Diary.ASKED)
         return tested, replace(state, known=known, diary=diary, n_told=by_score.size)
 
     def diary(self, state: LeversState) -> NDArray[np.uint8]:
