@@ -109,8 +109,9 @@ def record(config: RunConfig, method: Method, watch: Watch = tally_of) -> Record
     if rules.adherence_unit is isolation.AdherenceUnit.PERSON:
         stream = Stream(config.seed, "isolation/adherence")
         follows = isolation.follows(everyone, day=0, rules=rules, stream=stream)
+    by_day: dict[str, Any] = {"diary": None} | {name: np.stack(v) for name, v in rows.items()}
     return Record(
-        **({"diary": None} | {name: np.stack(values) for name, values in rows.items()}),
+        **by_day,
         has_app=loop.has_app,
         order_delay=config.tests.order_delay,
         result_delay=config.tests.result_delay,
