@@ -26,6 +26,9 @@ class Target(StrEnum):
     READINGS = "readings"
 
 
+_ON_SIMULATORS = (Target.FIGURE, Target.TABLE, Target.READINGS)
+
+
 @command(kernels=True)
 def reproduce(
     target: Annotated[
@@ -40,6 +43,9 @@ def reproduce(
     ] = False,
     seeds: Annotated[
         int | None, Option(help="Only so many of the seeds; readings: of the fresh ones.")
+    ] = None,
+    simulator: Annotated[
+        str | None, Option(help="figure, table, readings: on this simulator instead of the city.")
     ] = None,
     out: Annotated[Path | None, Option(help="Directory for CSV, JSON, SVG, PDF, MD.")] = None,
     store: Annotated[
@@ -69,7 +75,9 @@ def reproduce(
 
     if seeds is not None and not _takes_seeds(target, fresh):
         raise InputError(f"--seeds has no meaning for {target.value} here")
-    command_line = _command_line(target, method, quick, fresh, seeds, data)
+    if simulator is not None and target not in _ON_SIMULATORS:
+        raise InputError(f"--simulator has no meaning for {target.value}")
+    command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     kept = store or (out / "runs" if out is not None else None)
     with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
@@ -82,8 +90,8 @@ def reproduce(
         if target is Target.GAMMA:
             return _choose_gammas(quick, out, how)
         if target is Target.READINGS:
-            return _search_readings(quick, fresh, seeds, out, data, command_line, how)
-        return _with_runs(target, quick, fresh, seeds, out, command_line, how)
+            return _search_readings(quick, fresh, seeds, simulator, out, data, command_line, how)
+        return _with_runs(target, quick, fresh, seeds, simulator, out, command_line, how)
 
 
 def _takes_seeds(target: Target, fresh: bool) -> bool:
@@ -97,6 +105,7 @@ def _command_line(
     quick: bool,
     fresh: bool,
     seeds: int | None,
+    simulator: str | None,
     data: Path | None,
 ) -> str:
     parts = ["dnatrace reproduce", target.value]
@@ -104,6 +113,7 @@ def _command_line(
     parts += ["--quick"] if quick else []
     parts += ["--fresh"] if fresh else []
     parts += [f"--seeds {seeds}"] if seeds is not None else []
+    parts += [f"--simulator {simulator}"] if simulator is not None else []
     parts += [f"--data {data.name}"] if data is not None else []
     return " ".join(parts)
 
@@ -113,6 +123,7 @@ def _with_runs(
     quick: bool,
     fresh: bool,
     seeds: int | None,
+    simulator: str | None,
     out: Path | None,
     command_line: str,
     how: dict[str, Any],
@@ -122,10 +133,11 @@ def _with_runs(
 
     size = setting.QUICK if quick else setting.FULL
     size = setting.with_fresh_seeds(size) if fresh else size
-    size = setting.with_fewer_seeds(size, seeds)
+    size = setting.on_simulator(setting.with_fewer_seeds(size, seeds), simulator)
     done = reproduce.reproduce(target.value, size=size, **how)
     if out is not None:
-        stem = f"{target.value}-fresh" if fresh else target.value
+        marks = [target.value, *(["fresh"] if fresh else []), *([simulator] if simulator else [])]
+        stem = "-".join(marks)
         files.write_reproduction(done, out, command_line, stem=stem)
     return _verdicts(done.claims, target, quick, out, done.failures)
 
@@ -183,6 +195,7 @@ def _search_readings(
     quick: bool,
     fresh: bool,
     seeds: int | None,
+    simulator: str | None,
     out: Path | None,
     data: Path | None,
     command_line: str,
@@ -195,7 +208,7 @@ def _search_readings(
     if how.pop("method") is not None:
         raise InputError("readings compares dpfn-s and dna: --method has no meaning for it")
     size = setting.QUICK if quick else setting.FULL
-    found = search_files.find(size, fresh=fresh, most=seeds, data=data, **how)
+    found = search_files.find(size, fresh=fresh, most=seeds, simulator=simulator, data=data, **how)
     if out is not None:
         write_all(search_files.findings_files(found, command_line), out)
     best = found.reading.differences()
