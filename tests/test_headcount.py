@@ -467,13 +467,13 @@ def test_a_variant_that_nobody_measured_says_so():
 @pytest.mark.parametrize(("method", "costs_more"), [("tally", True), ("headcount", False)])
 def test_whoever_is_met_twice_on_a_day_is_two_contacts_unless_people_count_once(method, costs_more):
     result = run(RunConfig(method=method, people=300, days=16, initially_infected=9))
-    assert result.ledger.meetings > 1  # the city has people who live and work together
+    assert result.ledger.meetings_per_day > 1  # the city has people who live and work together
     privacy = result.summary["privacy"]
     more = privacy["per_person_day_epsilon"] > privacy["per_contact_epsilon"]
     assert more is costs_more
     told = guarantees.state(result.config, result.ledger)
     assert ("A contact is one meeting." in told) is costs_more
-    times = f"for a person met {result.ledger.meetings} times on a day"
+    times = f"for a person met {result.ledger.meetings_per_day} times on a day"
     assert (times in privacy_line(privacy)) is costs_more
 
 

@@ -242,7 +242,7 @@ class Decoder:
         return int(used[-1]) // self.channels + 1 if used.size else 1
 
     def scores(
-        self, tallies: NDArray[np.float64], noise: float, inputs: DecoderInputs
+        self, noisy: NDArray[np.float64], noise: float, inputs: DecoderInputs
     ) -> NDArray[np.float64]:
         """Return what puts people in order, a log odds up to a constant of the day: [people].
 
@@ -251,15 +251,15 @@ class Decoder:
         Cost: about 2,000 multiplications per person (few days have a test, so most inputs are 0).
 
         Args:
-            tallies: noisy, float64 [releases × channels, people], the newest release first, at
-                most 14 of them; head counts as `head_evidence` of each. Where there are fewer the
+            noisy: tallies, or `head_evidence` of head counts: float64 [releases × channels,
+                people], the newest release first, at most 14 of them. Where there are fewer the
                 network reads 0 for the rest.
-            noise: standard deviation of a tally's noise.
+            noise: standard deviation of the noise of one of them, before `head_evidence`.
             inputs: of everybody.
         """
-        numbers, n_people = tallies.shape
+        n_rows, n_people = noisy.shape
         scaled = np.zeros((n_people, self.channels * WINDOW), dtype=np.float32)
-        scaled[:, :numbers] = (tallies if self.heads else scaled_tallies(tallies, noise)).T
+        scaled[:, :n_rows] = (noisy if self.heads else scaled_tallies(noisy, noise)).T
         w = self.weights
         errors = inputs.test_errors
         rates = (errors.false_positive_rate, errors.false_negative_rate)

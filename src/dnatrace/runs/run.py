@@ -119,7 +119,8 @@ def run(
         if watch is not None:
             watch(row)
         ledger.record(log.released.event)
-        ledger.meetings = max(ledger.meetings, log.contacts.most_meetings())
+        met = log.contacts.most_meetings()
+        ledger.meetings_per_day = max(ledger.meetings_per_day, met)
         if log.selection is not None:
             ledger.record(log.selection)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
