@@ -28,7 +28,7 @@ from dnatrace.runs.nesting import flatten
 from dnatrace.runs.presets import preset_names
 from dnatrace.runs.scenarios import scenario_names
 from dnatrace.simulators.base import ContactKind
-from tests.app_server import TINY, question, running, until
+from tests.app_server import PATIENCE, TINY, question, running, until
 from tests.app_tasks import dies, nothing, sleeps
 from tests.command_line import run as command
 
@@ -38,7 +38,7 @@ def served(tmp_path_factory):
     store = tmp_path_factory.mktemp("app") / "store"
     with (
         running(store, 1) as (address, at, _),
-        httpx.Client(base_url=address, timeout=120, trust_env=False) as client,
+        httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client,
     ):
         yield SimpleNamespace(client=client, desk=at, address=address)
 
@@ -85,7 +85,10 @@ def events(served, study):
 def test_others_are_refused(served, path, headers):
     host = httpx.URL(served.address).netloc.decode()
     answer = httpx.get(
-        path.format(host=host, address=served.address), headers=headers, trust_env=False
+        path.format(host=host, address=served.address),
+        headers=headers,
+        timeout=PATIENCE,
+        trust_env=False,
     )
     assert answer.status_code == 403
     assert "text/plain" in answer.headers["content-type"]
@@ -318,14 +321,15 @@ def test_a_study_is_stopped_and_the_next_one_runs(served):
 
 
 def test_a_killed_worker_is_replaced_and_its_run_done_again(served):
-    asked = question(seeds=1, people=5000, days=60, seed=500)
+    days = 400  # long enough to be caught in the middle of it
+    asked = question(seeds=1, people=5000, days=days, seed=500)
     study = begun(served, asked)
-    until(lambda: any(0 < len(run.rows) < 40 for run in study.runs))
+    until(lambda: any(0 < len(run.rows) < days // 2 for run in study.runs))
     victims = [worker for worker in served.desk.team._workers if worker.task is not None]
     os.kill(victims[0].process.pid, signal.SIGKILL)
     until(lambda: study.state.is_over)
     assert study.state is State.DONE
-    assert all(len(run.rows) == 60 for run in study.runs)
+    assert all(len(run.rows) == days for run in study.runs)
     assert any("ended (code -9)" in note for note in study.notes)
     snapshot = events(served, study)[0]
     assert snapshot["notes"] == study.notes
@@ -501,10 +505,10 @@ def test_the_address_is_one_line_and_a_link_is_restored(tmp_path):
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
         assert address.endswith("/#preset=quick")
-        assert httpx.get(address, trust_env=False).status_code == 200
+        assert httpx.get(address, timeout=PATIENCE, trust_env=False).status_code == 200
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
         process.stdout.close()
 
 

@@ -8,17 +8,19 @@ import json
 import os
 import re
 import shlex
+import socket
 import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
 
 from dnatrace.runs.nesting import flatten
-from tests.app_server import running, until
+from tests.app_server import PATIENCE, running, until
 from tests.command_line import run as command
 from tests.test_report_browser import CHROMIUM, overflows, playwright
 
@@ -56,6 +58,7 @@ def visit(served):
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, **options
         )
+        context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.problems, page.requests = [], []
@@ -71,21 +74,41 @@ def visit(served):
         context.close()
 
 
-def wait(page, expression, arg=None, seconds=60):
+def wait(page, expression, arg=None, seconds=PATIENCE):
     """Wait until an expression holds; not in the page, whose policy allows no such script."""
     until(lambda: page.wait_for_timeout(20) or page.evaluate(expression, arg), seconds)
 
 
-def answered(page, seconds=60):
-    """Wait until all runs are over."""
-    over = "/^All|^Stopped|failed/.test(document.getElementById('progress').textContent)"
-    wait(page, over, seconds=seconds)
+def answered(page, seconds=PATIENCE):
+    """Wait until the answer is that of the last question, with all its runs.
+
+    The page says at the press of Run, before anything else can happen, that its answer is not
+    there (`aria-busy`); an old one does not satisfy this.
+    """
+    wait(
+        page,
+        "document.getElementById('answer').getAttribute('aria-busy') === 'false'"
+        " && Boolean(document.getElementById('answer').dataset.study)",
+        seconds=seconds,
+    )
     return page
 
 
 def violations(page):
     found = axe.Axe().run(page, options=RULES).response["violations"]
     return [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found]
+
+
+def answers(address):
+    """Whether a server listens."""
+    place = urlsplit(address)
+    with socket.socket() as connection:
+        return connection.connect_ex((place.hostname, place.port)) == 0
+
+
+def fits(page):
+    """Wait until nothing is wider than the page: charts follow a change of width by a frame."""
+    until(lambda: page.wait_for_timeout(20) or not overflows(page), 10)
 
 
 def opened(page, view):
@@ -114,8 +137,7 @@ def test_every_view_fits_and_passes_axe(visit, served, width, other, scheme):
         assert violations(page) == [], view
         for size in (other, width):
             page.set_viewport_size({"width": size, "height": 900})
-            page.wait_for_timeout(50)
-            assert not overflows(page), (view, size)
+            fits(page)
     assert page.problems == []
     assert all(url.startswith((served[0], "data:")) for url in page.requests)
 
@@ -168,9 +190,11 @@ def test_a_click_answers_with_the_numbers_of_the_command_line(visit):
     page = visit(TINY)
     answered(page)
     page.locator("#c-tests-capacity-a").fill("4")
+    old = page.locator("#answer").get_attribute("data-study")
     page.locator("#run").click()
-    wait(page, "document.getElementById('sure').textContent.startsWith('Means of 2')")
     answered(page)
+    assert page.locator("#answer").get_attribute("data-study") != old
+    assert page.locator("#sure").inner_text().startswith("Means of 2")
     assert page.locator("#sentence").inner_text().startswith("Of 300 people")
     page.locator("#digits summary").click()
     page.locator("#digits tbody tr").nth(30).wait_for()
@@ -189,10 +213,40 @@ def test_a_click_answers_with_the_numbers_of_the_command_line(visit):
     assert page.problems == []
 
 
+def test_an_old_answer_does_not_look_like_the_new_one(visit):
+    """The server is slow: between the press and the first word the page says that it waits."""
+    page = answered(visit(TINY))
+    old = page.locator("#answer").get_attribute("data-study")
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/studies", hold)
+    page.locator("#c-tests-capacity-a").fill("3")
+    page.locator("#run").click()
+    assert page.locator("#answer").get_attribute("aria-busy") == "true"
+    assert page.locator("#progress").inner_text().startswith("Asking")
+    until(lambda: page.wait_for_timeout(20) or held)
+    assert page.locator("#answer").get_attribute("data-study") == old
+    assert page.locator("#answer").get_attribute("aria-busy") == "true"
+    held.pop().continue_()
+    answered(page)
+    assert page.locator("#answer").get_attribute("data-study") != old
+    assert page.locator("#progress").inner_text().startswith("All")
+    page.locator("#c-tests-capacity-a").fill("2")
+    page.locator("#run").click()
+    until(lambda: page.wait_for_timeout(20) or held)
+    held.pop().abort()  # it could not be asked: the last answer stands, and the trouble is told
+    answered(page)
+    assert "does not answer" in page.locator("#trouble").inner_text()
+    assert page.locator("#progress").inner_text().startswith("All")
+
+
 def test_the_same_link_gives_the_same_picture(visit):
     link = f"{TINY}&b.people=300&b.days=12&b.initially_infected=8&b.method.name=fn"
     first, second = answered(visit(link)), answered(visit(link))
-    assert path_of(first) == path_of(second) is not None
+    until(lambda: first.wait_for_timeout(20) or path_of(first) == path_of(second) is not None)
     assert first.locator("#table").inner_text() == second.locator("#table").inner_text()
     assert first.evaluate("location.hash") == second.evaluate("location.hash")
     assert second.locator("#compare").is_checked()
@@ -204,7 +258,7 @@ def test_the_same_link_gives_the_same_picture(visit):
     second.locator("#restore-go").click()
     wait(second, "document.getElementById('c-people-a').value === '300'")
     answered(second)
-    assert path_of(first) == path_of(second)
+    until(lambda: first.wait_for_timeout(20) or path_of(first) == path_of(second))
 
 
 def test_wrong_values_are_refused_as_they_are_typed(visit):
@@ -216,8 +270,10 @@ def test_wrong_values_are_refused_as_they_are_typed(visit):
     assert "less than or equal to 1" in problem.inner_text()
     assert field.get_attribute("aria-invalid") == "true"
     before = page.locator("#sentence").inner_text()
+    study = page.locator("#answer").get_attribute("data-study")
     page.locator("#run").click(force=True)
-    page.wait_for_timeout(200)
+    answered(page)  # at once: nothing was asked
+    assert page.locator("#answer").get_attribute("data-study") == study
     assert page.locator("#sentence").inner_text() == before
     field.fill("5")
     problem.wait_for(state="hidden")
@@ -297,7 +353,7 @@ def test_parameters_are_found_and_set(visit):
     page.locator("#all summary").click()
     page.locator("#find").fill("vaccination share")
     rows = page.locator("#parameters .name:visible")
-    assert rows.count() == 1
+    until(lambda: page.wait_for_timeout(20) or rows.count() == 1)
     assert "simulator.vaccination.share" in rows.inner_text()
     page.locator("#p-simulator-vaccination-share-a").fill("0.5")
     wait(page, "location.hash.includes('a.simulator.vaccination.share=0.5')")
@@ -324,7 +380,7 @@ def test_a_neighbourhood_lives(visit):
         page.locator("#inside-layer").select_option(layer)
         assert page.locator("#inside .map .person.score").count() > 100
     page.get_by_role("button", name="Play", exact=True).click()
-    wait(page, "document.getElementById('inside-day').value === '2'")
+    wait(page, "document.getElementById('inside-day').value !== '11'")
     page.get_by_role("button", name="Pause").click()
     assert page.problems == []
 
@@ -370,8 +426,7 @@ def test_zz_a_stopped_server_is_told_and_nothing_is_lost(visit, served):
     """The last one: it stops the server."""
     page = answered(visit(TINY))
     served[2].should_exit = True
-    until(lambda: not served[2].started or not served[2].servers or served[2].should_exit)
-    page.wait_for_timeout(1500)
+    until(lambda: page.wait_for_timeout(20) or not answers(served[0]), PATIENCE)
     page.locator("#c-tests-capacity-a").fill("3")
     page.locator("#run").click()
     page.locator("#trouble").wait_for(state="visible")

@@ -43,7 +43,10 @@ class Page {
       event.preventDefault();
       this.guarded(() => this.run(true));
     });
-    press("stop", () => this.study.stop());
+    press("stop", async () => {
+      await this.asked?.catch(() => {}); // a question on its way is stopped too
+      await this.study.stop();
+    });
     press("restore-go", () => this.restore(document.getElementById("restore").value));
     window.addEventListener("hashchange", () => {
       if (location.hash !== this.written) this.guarded(() => this.restore(location.hash));
@@ -81,24 +84,44 @@ class Page {
 
   async restore(link) {
     const linked = readLink(link);
-    await this.form.restore(linked);
+    const asks = linked.view === "whatif";
+    if (asks) this.study.asking(); // at once: what is shown is not the answer to this link
+    try {
+      await this.form.restore(linked);
+    } finally {
+      if (asks) this.study.asked();
+    }
     this.mark();
     this.show(linked.view);
-    if (linked.view === "whatif") await this.run();
+    if (asks) await this.run();
   }
 
-  /** Ask what the form holds; wrong values are not asked. */
+  /** Ask what the form holds; wrong values are not asked. Of several in a row the last one counts. */
   async run(pressed = false) {
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    this.study.asking(); // before anything is awaited: an old answer must not look like the new one
+    const before = this.asked;
+    this.asked = this.ask(turn, before, pressed);
+    try {
+      await this.asked;
+    } finally {
+      if (turn === this.turn) this.study.asked();
+    }
+  }
+
+  async ask(turn, before, pressed) {
+    await before?.catch(() => {}); // whose trouble was told
+    if (turn !== this.turn) return;
     if (!(await this.form.check())) {
       const wrong = document.querySelector("#question [aria-invalid=true]");
       wrong?.focus();
       return;
     }
     const question = this.form.question();
-    await this.study.run(question);
+    const [words] = await Promise.all([ask("words", question), this.study.run(question)]);
+    this.take.offer(this.study.id, words);
     this.write();
     if (pressed && innerWidth < 900) document.getElementById("answer").scrollIntoView({ behavior: "smooth" });
-    await this.take.offer(this.study.id, question);
   }
 
   edited() {

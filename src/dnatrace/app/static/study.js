@@ -15,6 +15,8 @@ export class StudyView {
     this.offered = offered;
     this.ended = ended;
     this.figure = document.getElementById("live");
+    this.id = this.shown = null; // the study that was asked for, and the one that is shown
+    this.pending = false;
     this.hidden = new Set();
     const select = this.figure.querySelector("[name=quantity]");
     select.append(...offered.quantities.map((q) => make("option", { value: q.key }, q.label)));
@@ -23,6 +25,18 @@ export class StudyView {
       document.querySelector(`#digits [name=${name}]`).addEventListener("change", () => this.showDigits());
     }
     document.getElementById("digits").addEventListener("toggle", () => this.showDigits());
+  }
+
+  /** A question is on its way: until its own study speaks, what is shown answers another one. */
+  asking() {
+    this.pending = true;
+    this.mark();
+  }
+
+  /** The question was asked, or could not be: its study, or the last one, is what counts. */
+  asked() {
+    this.pending = false;
+    this.mark();
   }
 
   /** Ask, and follow what happens. The same question finds the same study, also from another tab. */
@@ -37,6 +51,25 @@ export class StudyView {
     this.source?.close();
     this.id = id;
     this.source = listen(`studies/${id}/events`, (event) => this.hear(event), (lost) => this.lost(lost));
+    this.mark();
+  }
+
+  /** Whether what is shown is, to its last run, the answer to the last question. */
+  get isAnswer() {
+    return !this.isElsewhere && !this.isRunning;
+  }
+
+  /** Whether what is shown belongs to another question than the last one. */
+  get isElsewhere() {
+    return this.pending || this.id !== this.shown;
+  }
+
+  /** Tell, also those who cannot see it, whether the answer is there, and of which study it is. */
+  mark() {
+    const place = document.getElementById("answer");
+    place.setAttribute("aria-busy", String(!this.isAnswer));
+    if (this.shown) place.dataset.study = this.shown;
+    this.progress();
   }
 
   /** Tell that the stream broke; it connects again by itself, unless the server knows it no more. */
@@ -47,7 +80,9 @@ export class StudyView {
     } catch (error) {
       trouble(error.message);
     }
-    if (forGood) this.over("stopped");
+    if (!forGood) return;
+    this.id = this.shown;
+    this.over("stopped");
   }
 
   stop() {
@@ -74,6 +109,7 @@ export class StudyView {
     Object.assign(this, { arms: event.arms, seeds: event.seeds, places: event.places, runs: event.runs });
     this.people = Object.fromEntries(event.arms.map((arm, i) => [arm.key, event.people[i]]));
     this.state = event.state;
+    this.shown = event.id;
     document.getElementById("notes").replaceChildren();
     event.notes.forEach((words) => this.note(words));
     this.figure.hidden = false;
@@ -81,8 +117,7 @@ export class StudyView {
     this.forget();
     this.buildLegend();
     this.say(event.answer);
-    if (event.state !== "running") this.over(event.state);
-    else this.ended(false);
+    this.over(event.state);
   }
 
   day({ run, row }) {
@@ -108,7 +143,8 @@ export class StudyView {
   over(state) {
     this.state = state;
     this.ended(state !== "running");
-    this.progress();
+    if (state !== "running" && this.runs) this.draw(); // the picture is there when the answer is
+    this.mark();
   }
 
   note(words) {
@@ -182,6 +218,9 @@ export class StudyView {
   }
 
   progress() {
+    const place = document.getElementById("progress");
+    if (this.isElsewhere) place.textContent = "Asking: the first day comes in a moment.";
+    if (this.isElsewhere || !this.runs) return;
     const total = this.runs.length;
     const done = this.runs.filter((run) => run.state === "done").length;
     const days = this.runs.reduce((sum, run) => sum + run.rows.length, 0);
@@ -193,7 +232,6 @@ export class StudyView {
       stopped: `Stopped: ${done} of ${total} runs are over and kept.`,
       failed: "All runs failed.",
     };
-    const place = document.getElementById("progress");
     if (place.textContent !== words[this.state]) place.textContent = words[this.state];
   }
 
@@ -217,11 +255,14 @@ export class StudyView {
 
   wantFrame() {
     if (this.frame || !this.runs) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = null;
-      this.chart.redraw();
-      this.progress();
-    });
+    this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = null;
+    this.chart.redraw();
+    this.progress();
   }
 
   get quantity() {
