@@ -90,7 +90,7 @@ def test_pooled_mu_counts_days_and_attackers():
 @pytest.mark.parametrize("release", ["daily", "news"])
 @pytest.mark.parametrize("days", [1, 5, 12])
 def test_headcount_is_held_to_one_head_however_often_they_met(release, days):
-    """People count once, so the proved limit of a release does not grow with days; 4 share noise."""
+    """People count once, so the proved limit of a release does not grow with days."""
     make = lambda s: made("headcount", release, noise=FastNoise(seed=s))  # noqa: E731
     alone = AdversaryGame(attack_encounter(days=days), make)
     assert alone.pooled_mu() == pytest.approx(MU)

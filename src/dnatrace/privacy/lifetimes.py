@@ -118,9 +118,11 @@ class Target:
 
     def __post_init__(self) -> None:
         require_budget(self.epsilon, self.delta)
-        if self.unit not in tuple(Unit):
-            raise InputError(f"unknown unit {self.unit!r}: {', '.join(Unit)}")
-        object.__setattr__(self, "unit", Unit(self.unit))
+        for name, kind in (("unit", Unit), ("calibration", Calibration)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in tuple(kind):
+                raise InputError(f"unknown {name} {value!r}: {', '.join(kind)}")
+            object.__setattr__(self, name, kind(value))
 
     @property
     def mu(self) -> float:
