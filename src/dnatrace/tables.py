@@ -138,13 +138,15 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
     separator = max(
         ",;\t", key=lambda mark: header.count(mark.encode())
     )  # a comma if none is there
+    written = next(csv.reader([header.decode("utf-8-sig")], delimiter=separator), [])
     try:
         convert = pacsv.ConvertOptions(
             null_values=[""],  # "nan" is a wrong number, not absent
-            column_types=dict.fromkeys(as_text, pa.string()),
+            column_types={name: pa.string() for name in written if name.strip() in as_text},
         )
         parse = pacsv.ParseOptions(delimiter=separator)
-        return pacsv.read_csv(path, convert_options=convert, parse_options=parse)
+        table = pacsv.read_csv(path, convert_options=convert, parse_options=parse)
+        return table.rename_columns([name.strip() for name in table.column_names])
     except pa.ArrowException as error:
         if "invalid UTF8" in str(error):
             raise InputError(f"{path}: is not encoded in UTF-8") from error

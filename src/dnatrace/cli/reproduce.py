@@ -26,9 +26,6 @@ class Target(StrEnum):
     READINGS = "readings"
 
 
-_ON_SIMULATORS = (Target.FIGURE, Target.TABLE, Target.READINGS)
-
-
 @command(kernels=True)
 def reproduce(
     target: Annotated[
@@ -73,10 +70,8 @@ def reproduce(
     from dnatrace.runs.progress import tracker
     from dnatrace.sweeps.study import kept_in
 
-    if seeds is not None and not _takes_seeds(target, fresh):
-        raise InputError(f"--seeds has no meaning for {target.value} here")
-    if simulator is not None and target not in _ON_SIMULATORS:
-        raise InputError(f"--simulator has no meaning for {target.value}")
+    given = {"method": method, "fresh": fresh, "seeds": seeds, "simulator": simulator}
+    _check(target, given | {"data": data}, quick)
     command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     kept = store or (out / "runs" if out is not None else None)
     with told_in_one_line(), kept_in(kept) as runs:
@@ -94,9 +89,26 @@ def reproduce(
         return _with_runs(target, quick, fresh, seeds, simulator, out, command_line, how)
 
 
-def _takes_seeds(target: Target, fresh: bool) -> bool:
-    """Return whether fewer seeds can be asked for; those of the search for a reading are fixed."""
-    return target in (Target.FIGURE, Target.TABLE) or (target is Target.READINGS and fresh)
+_TAKES = {  # the seeds of the search for a reading are fixed, those of its verdicts are not
+    Target.FIGURE: {"method", "fresh", "seeds", "simulator"},
+    Target.TABLE: {"method", "fresh", "seeds", "simulator"},
+    Target.AUC: {"data"},
+    Target.THEOREMS: set[str](),
+    Target.GAMMA: {"method"},
+    Target.READINGS: {"fresh", "simulator", "data"},
+}
+
+
+def _check(target: Target, options: dict[str, Any], quick: bool) -> None:
+    """Raise for an option that would change nothing."""
+    takes = _TAKES[target]
+    if target is Target.READINGS and options["fresh"]:
+        takes = takes | {"seeds"}
+    for name, value in options.items():
+        if value not in (None, False) and name not in takes:
+            raise InputError(f"--{name} has no meaning for {target.value} here")
+    if target is Target.AUC and quick and options["data"] is not None:
+        raise InputError("--quick makes a small run of its own: leave out --data, or --quick")
 
 
 def _command_line(
@@ -205,8 +217,7 @@ def _search_readings(
     from dnatrace.paper import search_files, setting
     from dnatrace.sweeps.results import write_all
 
-    if how.pop("method") is not None:
-        raise InputError("readings compares dpfn-s and dna: --method has no meaning for it")
+    del how["method"]  # dpfn-s and dna are compared
     size = setting.QUICK if quick else setting.FULL
     found = search_files.find(size, fresh=fresh, most=seeds, simulator=simulator, data=data, **how)
     if out is not None:

@@ -179,9 +179,8 @@ class AdversaryGame:
     def pooled_mu(self) -> float:
         """Return μ of everything the attackers of an encounter see; infinite when it is not proved.
 
-        Guarantee: all messages of the victim may change at once. Under one draw of noise for all
-        days their effects add up, otherwise their squares do; attackers with noise of their own
-        multiply μ² by their number.
+        Guarantee: all messages of the victim may change at once (`Lifetime.square`); attackers with
+        noise of their own multiply μ² by their number.
         """
         self(0, 1)
         return math.sqrt(sum(_event_square(event, self.encounter) for event in self.events))
@@ -197,8 +196,8 @@ def _event_square(event: Event, encounter: Encounter) -> float:
     reached = [
         shares[event.day - met] for met in encounter.met_on if 0 <= event.day - met < len(shares)
     ]
-    together = sum(reached) ** 2 if event.lifetime.joint else sum(s * s for s in reached)
-    return event.mu**2 * together * (1 if event.same_for_all else encounter.attackers)
+    receivers = 1 if event.same_for_all else encounter.attackers
+    return event.mu**2 * event.lifetime.square(reached) * receivers
 
 
 def _release_in(

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from dnatrace._version import __version__
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_callable, require_text
 from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
@@ -104,6 +104,8 @@ def run(
         watch: is given the row of every day when it ends; what it raises ends the run.
     """
     require_config(config, "dt.run takes a configuration")
+    require_text(name=name)
+    require_callable(track=track, watch=watch)
     start = time.perf_counter()
     if name is not None and method is None:
         raise InputError("name: it is for a method given as an object, and there is none")
