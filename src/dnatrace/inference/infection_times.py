@@ -38,12 +38,14 @@ class Carried:
     outcomes: NDArray[np.int8]
 
     @classmethod
-    def nothing(cls, n_people: int, n_days: int) -> Self:
-        """Return what is known before the first day: nobody was infected before the window."""
-        prior = np.zeros((n_people, OLD_DAYS + 2))
-        prior[:, OLD_DAYS] = 1.0
+    def nothing(cls, n_people: int, n_days: int, infected: float = 0.0) -> Self:
+        """Return what is known before the first day.
+
+        A share of people was infected on the day before the first, the day that the window has yet
+        to move on by, and nobody before that.
+        """
         return cls(
-            prior=prior,
+            prior=first_prior(n_people, infected),
             stays=np.ones(n_people),
             outcomes=np.full((n_days, n_people), NOT_TESTED, dtype=np.int8),
         )
@@ -58,7 +60,7 @@ class Carried:
 
 
 def first_prior(n_people: int, p0: float) -> Floats:
-    """Return what is known before a window stands alone: P(infected the day before) = p0."""
+    """Return what is known before the first day: P(infected the day before) = p0."""
     prior = np.zeros((n_people, OLD_DAYS + 2))
     prior[:, OLD_DAYS - 1] = p0
     prior[:, OLD_DAYS] = 1.0 - p0
