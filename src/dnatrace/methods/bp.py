@@ -54,7 +54,7 @@ class Propagation(OpenMethod):
 
     def start(self, n_people: int) -> Propagated:
         """Return what is known before the first day."""
-        return nothing_sent(n_people, self.setup.window_days)
+        return nothing_sent(n_people, self.setup.window_days, self.settings.infected_at_first)
 
     def scores(
         self, public: PublicFacts, secret: SecretFacts, state: Propagated

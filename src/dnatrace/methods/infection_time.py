@@ -30,6 +30,11 @@ class InfectionTimeSettings(MethodSettings, CourseParameters):
         source="Baker et al. 2021 rank by the last 7 days",
     )
     outside_share: Share = OUTSIDE_SHARE
+    infected_at_first: Share | None = setting(
+        None,
+        "what phones believe: share of people infected on the day before the first; as on other "
+        "days unless set",
+    )
 
     def course(self, public: PublicFacts) -> CourseParameters:
         """Return the course as phones believe it today."""

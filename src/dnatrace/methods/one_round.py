@@ -44,7 +44,7 @@ class HeardOnce(OpenMethod):
 
     def start(self, n_people: int) -> Carried:
         """Return what is known before the first day."""
-        return Carried.nothing(n_people, self.setup.window_days)
+        return Carried.nothing(n_people, self.setup.window_days, self.settings.infected_at_first)
 
     def scores(
         self, public: PublicFacts, secret: SecretFacts, state: Carried
