@@ -67,38 +67,40 @@ def _hazard(caught: Any) -> Any:
 
 
 @njit(cache=True)
-def _caused(chain: Any, days: Any, start: Any, end: Any, first: Any, said: Any) -> Any:
-    """Return P(the sender was infected by contacts start:end), at most `_MOST_CAUSED`."""
+def _caused(chain: Any, s: Any, days: Any, start: Any, end: Any, first: Any, said: Any) -> Any:
+    """Return P(sender s was infected by contacts start:end), at most `_MOST_CAUSED`."""
     caused = 0.0
     for c in range(start, end):
-        caused += np.float64(chain[days[c] - first, BY_HAZARD]) * _hazard(np.float64(said[c]))
+        caused += np.float64(chain[s, days[c] - first, BY_HAZARD]) * _hazard(np.float64(said[c]))
     return min(caused, _MOST_CAUSED)
 
 
 @njit(cache=True)
-def _tell_pair(pairs: Any, e: Any, first: Any, p1: Any, chain: Any, said: Any, out: Any) -> None:
-    """Fill out with what entry e hears of the other, whose posterior chain is given.
+def _tell(
+    chain: Any, s: Any, p1: Any, first: Any, days: Any, mine: Any, theirs: Any, said: Any, out: Any
+) -> None:
+    """Fill out[mine] with what a receiver hears of s, who heard the receiver in said[theirs].
 
-    Cost: O(1) per contact and per day from the first one to the last.
+    `mine` and `theirs` are first and end in `days`. Cost: O(1) per contact, and per day from the
+    first one to the last.
     """
-    starts, days = pairs.starts, pairs.days
-    r = pairs.reverse[e]
-    c, end = starts[e], starts[e + 1]
-    back, last = starts[r], starts[r + 1]
-    rest = 1.0 / (1.0 - _caused(chain, days, back, last, first, said))
+    c, end = mine
+    back, last = theirs
+    rest = 1.0 / (1.0 - _caused(chain, s, days, back, last, first, said))
     turning = ill = 0.0  # E and I of the sender because of the receiver
-    t = min(days[c], days[back]) - first if back < last else days[c] - first
+    t = days[c] - first
+    if back < last:
+        t = min(t, days[back] - first)
     while c < end:
-        here = np.float64(chain[t, SAYS])
         while c < end and days[c] - first == t:
-            out[c] = p1 * min(max((here - ill) * rest, 0.0), 1.0)
+            told = (np.float64(chain[s, t, SAYS]) - ill) * rest
+            out[c] = p1 * min(max(told, 0.0), 1.0)
             c += 1
-        turns = np.float64(chain[t, TURNS])
-        ill += turns * turning - np.float64(chain[t, RECOVERS]) * ill
-        turning -= turns * turning
+        turned = np.float64(chain[s, t, TURNS]) * turning
+        ill += turned - np.float64(chain[s, t, RECOVERS]) * ill
+        turning -= turned
         while back < last and days[back] - first == t:
-            hazard = _hazard(np.float64(said[back]))
-            turning += np.float64(chain[t, BY_HAZARD]) * hazard
+            turning += np.float64(chain[s, t, BY_HAZARD]) * _hazard(np.float64(said[back]))
             back += 1
         t += 1
 
@@ -121,18 +123,22 @@ def tell(
 
     Cost: O(contacts + pairs × days), people in parallel; the bits do not depend on threads.
     """
-    offsets, others, starts, days = pairs.offsets, pairs.others, pairs.starts, pairs.days
+    offsets, others, reverse, starts, days, _ = pairs
     n_days, n_people = exposures.shape
-    for i in prange(n_people):
-        stays = np.ones(n_days)
-        for e in range(offsets[i], offsets[i + 1]):
-            if starts[e] == starts[e + 1]:
-                continue
-            if silent[others[e]]:
-                out[starts[e] : starts[e + 1]] = 0.0
-                continue
-            _tell_pair(pairs, e, first, p1, chain[others[e]], said, out)
-            for c in range(starts[e], starts[e + 1]):
-                stays[days[c] - first] *= 1.0 - np.float64(out[c])
-        for t in range(n_days):
-            exposures[t, i] = -math.log(max(stays[t], _TINY))
+    for chunk in prange((n_people + BLOCK - 1) // BLOCK):
+        stays = np.empty(n_days)
+        for i in range(chunk * BLOCK, min((chunk + 1) * BLOCK, n_people)):
+            stays[:] = 1.0
+            for e in range(offsets[i], offsets[i + 1]):
+                s, r = np.uint64(others[e]), reverse[e]
+                mine, theirs = (starts[e], starts[e + 1]), (starts[r], starts[r + 1])
+                if mine[0] == mine[1]:
+                    continue
+                if silent[s]:
+                    out[mine[0] : mine[1]] = 0.0
+                    continue
+                _tell(chain, s, p1, first, days, mine, theirs, said, out)
+                for c in range(mine[0], mine[1]):
+                    stays[days[c] - first] *= 1.0 - np.float64(out[c])
+            for t in range(n_days):
+                exposures[t, i] = -math.log(max(stays[t], _TINY))
