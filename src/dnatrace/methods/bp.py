@@ -72,4 +72,4 @@ class Propagation(OpenMethod):
             quiet=self.settings.quiet,
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
-        return self.settings.score(posterior), state
+        return self.settings.score(posterior, public), state

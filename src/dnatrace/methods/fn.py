@@ -16,7 +16,13 @@ from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference.cavity import Met, cavity_rounds
 from dnatrace.inference.course import EQUAL_AGES, ByAge
 from dnatrace.methods.base import Method, Needs, PublicFacts, Score, SecretFacts, Setup
-from dnatrace.methods.infection_time import OUTSIDE_SHARE, found_per_person_day
+from dnatrace.methods.infection_time import (
+    CONTACTS_POWER,
+    OUTSIDE_SHARE,
+    ContactsPower,
+    found_per_person_day,
+    times_contacts,
+)
 from dnatrace.methods.kinds import Floats, OpenMethod
 from dnatrace.methods.settings import NAME, ScoreSettings, last_day_score
 from dnatrace.seir import SeirParameters
@@ -50,6 +56,7 @@ class FnSettings(ScoreSettings):
         False, "fn: whether people know that they were positive after the test left the window"
     )
 
+    contacts_power: ContactsPower = CONTACTS_POWER
     cavity: bool = setting(
         False,
         "fn: whether a message leaves out what came from who hears it; tells from three rounds on",
@@ -60,7 +67,7 @@ class FnSettings(ScoreSettings):
         """Whether messages differ from those of the run's exchange."""
         own = (self.own_rounds, self.own_p0) != (None, None) or self.outside_share > 0.0
         own = own or self.susceptibility != EQUAL_AGES
-        return own or self.remembers_positives or self.cavity
+        return own or self.remembers_positives or self.cavity or self.contacts_power > 0.0
 
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
@@ -155,6 +162,7 @@ class OwnExchange(OpenMethod):
         )
         infected = beliefs[:, 2]
         scores = infected if self.settings.score is Score.INFECTED else infected + beliefs[:, 1]
+        scores = times_contacts(scores, public, self.settings.contacts_power)
         return scores if silent is None else np.where(silent, 0.0, scores)
 
 

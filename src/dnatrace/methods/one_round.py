@@ -58,4 +58,4 @@ class HeardOnce(OpenMethod):
             exchanges=self.settings.exchanges,
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
-        return self.settings.score(posterior), state
+        return self.settings.score(posterior, public), state
