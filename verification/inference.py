@@ -43,46 +43,37 @@ CAPACITIES = (0.08, 0.04, 0.03, 0.02)  # share of people tested per day
 # (children, adults, elderly), both of OpenABM-Covid19, mean 1.
 BY_AGE = [0.6, 0.63, 0.76, 0.84, 0.95, 1.07, 1.22, 2.47, 2.83]
 COUNTED: dict[str, Any] = {"method": "headcount", "unit": "person"}
+EQUAL = list(EQUAL_AGES)
+
+
+def of_fn(rounds: int, ages: list[float], **more: Any) -> dict[str, Any]:
+    """Return settings of `fn` with rounds and susceptibilities of its own."""
+    own = {"own_rounds": rounds, "susceptibility_by_age": ages} | more
+    return {"method": "fn"} | {f"method.{name}": value for name, value in own.items()}
+
+
 INFERENCES: dict[str, dict[str, Any]] = {
-    "fn, as in the paper": {
-        "method": "fn",
-        "method.own_rounds": 5,
-        "method.susceptibility_by_age": list(EQUAL_AGES),
-    },
-    "fn, 2 rounds": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": list(EQUAL_AGES),
-    },
-    "fn, p0 = 1e-5": {
-        "method": "fn",
-        "method.own_rounds": 5,
-        "method.susceptibility_by_age": list(EQUAL_AGES),
-        "method.own_infection_from_outside": 1e-5,
-    },
-    "fn, 2 rounds, by age": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": BY_AGE,
-    },
-    "fn, 2 rounds, by age, remembers": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": BY_AGE,
-        "method.remembers_positives": True,
-    },
-    "fn, 2 rounds, by age, p0 learned": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": BY_AGE,
-        "method.outside_share": 0.1,
-    },
+    "fn, as in the paper": of_fn(5, EQUAL),
+    "fn, 2 rounds": of_fn(2, EQUAL),
+    "fn, p0 = 1e-5": of_fn(5, EQUAL, own_infection_from_outside=1e-5),
+    "fn, 2 rounds, by age": of_fn(2, BY_AGE),
+    "fn, 2 rounds, by age, p0 = 1e-4": of_fn(2, BY_AGE, own_infection_from_outside=1e-4),
+    "fn, 2 rounds, by age, p0 learned": of_fn(2, BY_AGE, outside_share=0.1),
+    "fn, 2 rounds, by age, remembers": of_fn(2, BY_AGE, remembers_positives=True),
+    "fn, 2 rounds, by age, P(I) alone": of_fn(2, BY_AGE, score="infected"),
+    "fn, 2 rounds, by age, times contacts": of_fn(2, BY_AGE, contacts_power=1.0),
+    "fn, 3 rounds, by age": of_fn(3, BY_AGE),
+    "fn, 3 rounds, by age, cavity": of_fn(3, BY_AGE, cavity=True),
+    "fn, 5 rounds, by age": of_fn(5, BY_AGE),
+    "fn, 5 rounds, by age, cavity": of_fn(5, BY_AGE, cavity=True),
     "one-round": {"method": "one-round"},
     "one-round, by age": {"method": "one-round", "method.susceptibility_by_age": BY_AGE},
     "one-round, p0 learned": {"method": "one-round", "method.outside_share": 0.1},
     "one-round, infected within 14 days": {"method": "one-round", "method.infected_within": 14},
     "one-round, tests drawn by score": {"method": "one-round", "policy.name": "sampled-scores"},
     "bp": {"method": "bp"},
+    "bp, by age": {"method": "bp", "method.susceptibility_by_age": BY_AGE},
+    "bp, nobody repeats": {"method": "bp", "method.quiet": 0.0},
     "bp, 4 rounds": {"method": "bp", "method.rounds": 4},
     "bp, tests drawn by score": {"method": "bp", "policy.name": "sampled-scores"},
     "bp, 4 cold rounds": {
