@@ -32,6 +32,7 @@ from verification import (
     simulators,
     tally,
     threshold,
+    units,
     world,
 )
 
@@ -147,6 +148,24 @@ def test_inference_from_a_store(quick, tmp_path, capsys):
     with pytest.raises(SystemExit):
         quick(inference, *asked, "oracle", "--finished")
     assert "the store has none of the runs" in capsys.readouterr().err
+
+
+def test_units(quick, tmp_path):
+    """Both units and both bounds stand side by side; only a method with a proof has a bound."""
+    store = str(tmp_path / "store")
+    rows, record, shown = quick(units, "--store", store)
+    assert {r["unit"] for r in rows} == {"–", "release", "person"}
+    private = [r for r in record["rows"] if r["epsilon"] is not None]
+    bounded = {r["method"] for r in private if r["person_epsilon"] is not None}
+    assert bounded == {"headcount, daily", "headcount, news"}
+    by_name = {(r["method"], r["exchange"], r["unit"], r["epsilon"]): r for r in record["rows"]}
+    best = by_name[units.BEST, "–", "–", None]
+    tally = by_name["tally", units.FIVE, "release", 1.0]
+    assert tally["to_best"] == pytest.approx(tally["mean"] - best["mean"])
+    assert best["to_best"] is None
+    assert "no bound" in shown
+    again, _, _ = quick(units, "--store", store, "--finished")
+    assert again == rows
 
 
 def test_augmentation(quick):
