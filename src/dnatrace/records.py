@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import IntFlag
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -16,6 +17,20 @@ Day = TypeVar("Day")
 NOT_TESTED = -1
 MOST_PEOPLE = 2**31 - 2  # ids are stored in 32 bits
 MOST_DAYS = 10_000  # 27 years: more is a date or a slip
+
+
+class Diary(IntFlag):
+    """What a person knows of a day beside tests and contacts, where the policy has levers.
+
+    ASKED: asked for a test because of symptoms. TOLD: was told since the day before that a
+    housemate, or somebody they met, is a case. AT_HOME: stayed at home, for whatever reason.
+    IMMUNE: had learned of a positive result of their own before the day.
+    """
+
+    ASKED = 1
+    TOLD = 2
+    AT_HOME = 4
+    IMMUNE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

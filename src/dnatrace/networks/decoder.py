@@ -11,6 +11,8 @@ error rates of tests). This one is a network with two hidden layers. Inputs, in 
     14  positive own test
      1  log(1 + average contacts per day)
      9  age group
+    43  where levers are on (`records.Diary`): 14 each of having asked for a test, having been told
+        of a case and having stayed at home; 1 for a positive result at any time before
      3  log(noise)/2, noise cut to 0.1 … 1000; log(rate + 0.001) of false positives and of false
         negatives: the same for everybody
 """
@@ -31,12 +33,14 @@ from dnatrace.networks import _runtime_kernels as kernels
 from dnatrace.networks import model_file
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
 from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person
-from dnatrace.records import NOT_TESTED
+from dnatrace.records import NOT_TESTED, Diary
 from dnatrace.seir import TestErrors
 
 DEFAULT_DECODER = "tally"
 N_COMMON = 3
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
+DIARY_ROWS = (Diary.ASKED, Diary.TOLD, Diary.AT_HOME)  # read day by day
+N_DIARY = len(DIARY_ROWS) * WINDOW + 1
 N_INPUTS = WINDOW + _KNOWN
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
 _SPREAD = 4.0  # of tallies between people, about
@@ -129,12 +133,20 @@ class DecoderInputs:
         mean_contacts: average contacts per day, float64 [people].
         age_groups: decade of age, uint8 [people]; None when unknown.
         test_errors: what phones believe of tests.
+        diary: flags of `records.Diary`, uint8 [days, people], oldest day first; None without.
     """
 
     outcomes: NDArray[np.int8]
     mean_contacts: NDArray[np.float64]
     age_groups: NDArray[np.uint8] | None
     test_errors: TestErrors
+    diary: NDArray[np.uint8] | None = None
+
+    def flags(self) -> NDArray[np.uint8]:
+        """Return the diary [people, 14], newest first; blank where there is none."""
+        if self.diary is None:
+            return np.zeros((self.outcomes.shape[1], WINDOW), dtype=np.uint8)
+        return newest_first_by_person(self.diary, 0)
 
     def personal(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
         """Return own tests [people, 14], newest first, log(1 + contacts) and age groups."""
@@ -184,9 +196,9 @@ def common_inputs(noise: Any, error_rates: Any) -> Floats:
     return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
 
 
-def shapes(width: int, channels: int = 1) -> dict[str, tuple[int, ...]]:
+def shapes(width: int, channels: int = 1, *, diary: bool = False) -> dict[str, tuple[int, ...]]:
     """Return the shape of every weight by name: [inputs, outputs] and [outputs]."""
-    sizes = (channels * WINDOW + _KNOWN, width, width, 1)
+    sizes = (channels * WINDOW + _KNOWN + (N_DIARY if diary else 0), width, width, 1)
     found: dict[str, tuple[int, ...]] = {}
     for i in range(3):
         found[f"{i}.weight"] = (sizes[i], sizes[i + 1])
@@ -204,6 +216,7 @@ class Decoder:
         weights: float32 by name, as `shapes` says.
         provenance: where it comes from.
         heads: of the head counts it was trained for; None when it reads tallies.
+        diary: whether it reads diaries, as it was trained where levers are on.
         digest: of the weights, the alarm and the heads.
     """
 
@@ -212,17 +225,19 @@ class Decoder:
     weights: Weights
     provenance: dict[str, Any]
     heads: Heads | None = None
+    diary: bool = False
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         width = self.weights["0.bias"].size if "0.bias" in self.weights else 0
         object.__setattr__(self, "weights", model_file.FrozenArrays(self.weights))
-        check_weights(shapes(width, self.channels), self.weights)
+        check_weights(shapes(width, self.channels, diary=self.diary), self.weights)
         object.__setattr__(self, "digest", _digest(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For other processes: made and checked anew there, as frozen weights do not travel."""
-        return _made, (self.name, self.alarm, dict(self.weights), self.provenance, self.heads)
+        about = (self.alarm, dict(self.weights), self.provenance, self.heads, self.diary)
+        return _made, (self.name, *about)
 
     @property
     def channels(self) -> int:
@@ -268,6 +283,7 @@ class Decoder:
         arguments: list[Any] = [
             scaled,
             *inputs.personal(),
+            inputs.flags() if self.diary else np.empty((n_people, 0), dtype=np.uint8),
             common,
             w["0.weight"][:-N_COMMON],
             *(w[name] for name in ("1.weight", "1.bias", "2.weight", "2.bias")),
@@ -278,9 +294,15 @@ class Decoder:
 
 
 def _made(
-    name: str, alarm: Alarm, weights: Weights, provenance: dict[str, Any], heads: Heads | None
+    name: str,
+    alarm: Alarm,
+    weights: Weights,
+    provenance: dict[str, Any],
+    heads: Heads | None,
+    diary: bool,
 ) -> Decoder:
-    return Decoder(name=name, alarm=alarm, weights=weights, provenance=provenance, heads=heads)
+    about: Any = {"provenance": provenance, "heads": heads, "diary": diary}
+    return Decoder(name=name, alarm=alarm, weights=weights, **about)
 
 
 def _digest(decoder: Decoder) -> str:
@@ -295,7 +317,8 @@ def _digest(decoder: Decoder) -> str:
 def _about(decoder: Decoder) -> dict[str, Any]:
     """Return what a decoder was trained for, as it stands in its file."""
     heads = {"heads": asdict(decoder.heads)} if decoder.heads else {}
-    return asdict(decoder.alarm) | heads
+    diary = {"diary": True} if decoder.diary else {}
+    return asdict(decoder.alarm) | heads | diary
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -319,7 +342,7 @@ def is_decoder(path: Path) -> bool:
 def _checked(name: str, path: Path) -> Decoder:
     metadata, arrays = model_file.unpack(path)
     about = metadata.get("decoder")
-    if not isinstance(about, dict) or set(about) - {"heads"} != {"low", "high"}:
+    if not isinstance(about, dict) or set(about) - {"heads", "diary"} != {"low", "high"}:
         raise InputError(f"{path}: not a decoder")
     provenance = metadata.get("provenance")
     if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
@@ -328,7 +351,12 @@ def _checked(name: str, path: Path) -> Decoder:
         alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
         heads = Heads.read(about["heads"]) if "heads" in about else None
         decoder = Decoder(
-            name=name, alarm=alarm, weights=arrays, provenance=provenance, heads=heads
+            name=name,
+            alarm=alarm,
+            weights=arrays,
+            provenance=provenance,
+            heads=heads,
+            diary=about.get("diary", False) is True,
         )
     except (InputError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: not a decoder: {error}") from None

@@ -153,7 +153,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         tests = tests.model_copy(update={"capacity": 0.0})
         policy = policy.without_scores()
     tracer = (
-        config.method.build(config.method_setup())
+        config.tracer.build(config.method_setup())
         if method is None
         else as_method(method, n_days=config.days)
     )
