@@ -45,11 +45,14 @@ class DayContacts:
         offsets: int32 [people + 1].
         senders: int32 [contacts].
         kinds: uint8 [contacts], the `ContactKind` of each contact, or None when not known.
+        mutual: whether it is known that every contact stands in the rows of both, as often in the
+            one as in the other; then `by_sender` sorts and keeps nothing.
     """
 
     offsets: NDArray[np.int32]
     senders: NDArray[np.int32]
     kinds: NDArray[np.uint8] | None = None
+    mutual: bool = False
     _by_sender: Any = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -92,9 +95,13 @@ class DayContacts:
         """Return offsets [people + 1] and receivers [contacts] of the same contacts by sender.
 
         Cost: one counting sort when it is first asked for; then it is kept, 4 bytes per contact.
+        Nothing when contacts are mutual: the rows of receivers are those of senders.
         """
+        offsets, senders = self.offsets.view(np.uint32), self.senders.view(np.uint32)
+        if self.mutual:
+            return offsets, senders
         if self._by_sender is None:
-            turned = _csr.turned(self.offsets.view(np.uint32), self.senders.view(np.uint32))
+            turned = _csr.turned(offsets, senders)
             object.__setattr__(self, "_by_sender", turned)
         kept: tuple[NDArray[np.uint32], NDArray[np.uint32]] = self._by_sender
         return kept
@@ -109,7 +116,7 @@ class DayContacts:
     def among(self, kept: NDArray[np.bool_]) -> Self:
         """Return the contacts whose both ends are kept, bool [people]; kinds are dropped."""
         offsets, senders = _csr.among(self.offsets, self.senders, kept)
-        return type(self)(offsets=offsets, senders=senders)
+        return type(self)(offsets=offsets, senders=senders, mutual=self.mutual)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -284,7 +284,7 @@ class Loop:
         contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
         enter = state.window.push_after if self.contacts_before_tests else state.window.push
-        enter(DayContacts(offsets=met.offsets, senders=met.senders))
+        enter(replace(met, kinds=None))
         state.log.push_day()
         return contacts, self.simulator.states
 
@@ -378,7 +378,12 @@ class Loop:
         with_messages = self.with_messages or needs is Needs.MESSAGES
         received = None
         if with_messages or needs is Needs.EXPOSURES:
-            received = self.exchange.receive(window, public.outcomes, with_messages=with_messages)
+            received = self.exchange.receive(
+                window,
+                public.outcomes,
+                with_messages=with_messages,
+                with_exposures=needs is Needs.EXPOSURES,
+            )
         return SecretFacts(
             window=window.snapshot(),
             exposures=received.exposures if received else None,

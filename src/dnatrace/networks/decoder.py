@@ -35,6 +35,7 @@ from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
 from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person
 from dnatrace.records import NOT_TESTED, Diary
 from dnatrace.seir import TestErrors
+from dnatrace.threads import in_parts
 
 DEFAULT_DECODER = "tally"
 N_COMMON = 3
@@ -51,6 +52,7 @@ _STEPS = 2.0**20  # of an alarm
 MOST_CHANNELS = 16
 LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
 _LEAST_ERROR = 1e-3
+_WORTH_THREADS = 4096  # people
 
 Floats = NDArray[np.float32]  # in networks; in methods, inference and privacy it is float64
 Weights = Mapping[str, Floats]
@@ -147,6 +149,21 @@ class DecoderInputs:
         if self.diary is None:
             return np.zeros((self.outcomes.shape[1], WINDOW), dtype=np.uint8)
         return newest_first_by_person(self.diary, 0)
+
+    def diary_by_day(self) -> NDArray[np.uint8]:
+        """Return the diary [days, people], oldest day first; one blank day where there is none."""
+        if self.diary is None:
+            return np.zeros((1, self.outcomes.shape[1]), dtype=np.uint8)
+        return np.ascontiguousarray(self.diary)
+
+    def by_day(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
+        """Return own tests [days, people], oldest first, log(1 + contacts) and age groups."""
+        n_days, n_people = self.outcomes.shape
+        if n_days > WINDOW:
+            raise InputError(f"a window of {n_days} days; decoders read {WINDOW}")
+        log_contacts = np.log1p(self.mean_contacts).astype(np.float32)
+        groups = groups_or_unknown(self.age_groups, n_people)
+        return np.ascontiguousarray(self.outcomes), log_contacts, groups
 
     def personal(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
         """Return own tests [people, 14], newest first, log(1 + contacts) and age groups."""
@@ -257,40 +274,62 @@ class Decoder:
         return int(used[-1]) // self.channels + 1 if used.size else 1
 
     def scores(
-        self, noisy: NDArray[np.float64], noise: float, inputs: DecoderInputs
+        self,
+        noisy: NDArray[Any],
+        noise: float,
+        inputs: DecoderInputs,
+        *,
+        counted: int | None = None,
+        newest_last: bool = False,
     ) -> NDArray[np.float64]:
         """Return what puts people in order, a log odds up to a constant of the day: [people].
 
         Computed in float32, returned as float64.
 
-        Cost: about 2,000 multiplications per person (few days have a test, so most inputs are 0).
+        Cost: about 2,000 multiplications per person, fewer when few channels are counted; people
+        side by side.
 
         Args:
-            noisy: tallies, or `head_evidence` of head counts: float64 [releases × channels,
-                people], the newest release first, at most 14 of them. Where there are fewer the
-                network reads 0 for the rest.
+            noisy: tallies, or `head_evidence` of head counts: [releases × channels, people], the
+                newest release first, at most 14 of them. Where there are fewer the network reads 0
+                for the rest.
             noise: standard deviation of the noise of one of them, before `head_evidence`.
             inputs: of everybody.
+            counted: how many channels of a release there are in `noisy`, the first ones; the
+                others are 0. All when None.
+            newest_last: whether the oldest release is the first instead.
         """
-        n_rows, n_people = noisy.shape
-        scaled = np.zeros((n_people, self.channels * WINDOW), dtype=np.float32)
-        scaled[:, :n_rows] = (noisy if self.heads else scaled_tallies(noisy, noise)).T
+        numbers = noisy if self.heads else scaled_tallies(noisy, noise)
+        counted = self.channels if counted is None else counted
+        releases = np.arange(len(noisy) // counted)
+        of_release = np.arange(counted)
+        by_age = releases[::-1] if newest_last else releases
         w = self.weights
         errors = inputs.test_errors
         rates = (errors.false_positive_rate, errors.false_negative_rate)
-        common = w["0.bias"] + common_inputs(noise, rates) @ w["0.weight"][-N_COMMON:]
+        n_people = noisy.shape[1]
         scores = np.empty(n_people)
         arguments: list[Any] = [
-            scaled,
-            *inputs.personal(),
-            inputs.flags() if self.diary else np.empty((n_people, 0), dtype=np.uint8),
-            common,
+            np.ascontiguousarray(numbers, dtype=np.float32),
+            np.add.outer(counted * by_age, of_release).ravel(),
+            np.add.outer(self.channels * releases, of_release).ravel(),
+            *inputs.by_day(),
+            inputs.diary_by_day()[: None if self.diary else 0],
+            _frozen(w["0.bias"] + common_inputs(noise, rates) @ w["0.weight"][-N_COMMON:]),
             w["0.weight"][:-N_COMMON],
             *(w[name] for name in ("1.weight", "1.bias", "2.weight", "2.bias")),
+            self.channels * WINDOW,
             scores,
         ]
-        kernels.decode(*arguments)
+        worth = n_people > _WORTH_THREADS
+        in_parts(n_people, lambda begin, end: kernels.decode(begin, end, *arguments), worth=worth)
         return scores
+
+
+def _frozen(values: Floats) -> Floats:
+    """Return values read-only, as weights are: one compiled version serves both."""
+    values.flags.writeable = False
+    return values
 
 
 def _made(
