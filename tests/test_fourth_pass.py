@@ -10,6 +10,7 @@ import pytest
 import dnatrace as dt
 from dnatrace import cli
 from dnatrace.cli._command import table
+from dnatrace.methods import adversary
 from dnatrace.privacy.accounting import Target
 from dnatrace.runs.console import print_table
 
@@ -72,6 +73,32 @@ def test_budgets_that_are_no_numbers_are_named(function, names, wrong):
     for name in names:
         with pytest.raises(dt.InputError, match=f"{name} must be a number, not "):
             function(**right | {name: wrong})
+
+
+def test_noise_beyond_all_numbers_is_refused():
+    with pytest.raises(dt.InputError, match="needs noise beyond all numbers"):
+        dt.privacy.gaussian_sigma(epsilon=1.0, delta=1e-3, sensitivity=1e308)
+
+
+def test_more_attackers_than_memory_holds_are_refused():
+    done = run("attack", "--co-attackers", "1000000", "--draws", "1000")
+    line = "co-attackers must be at most 100, not 1000000"
+    assert (done.returncode, done.stderr) == (2, f"dnatrace: {line}\n")
+
+
+def test_many_attackers_are_played_in_small_populations(monkeypatch):
+    """They take as much memory as few do, and every draw has noise of its own."""
+    sizes = []
+
+    def counted(encounter, method, world, copies):
+        sizes.append(copies * (1 + encounter.attackers))
+        return np.full((copies, encounter.attackers), len(sizes), dtype=float), ()
+
+    monkeypatch.setattr(adversary, "_release_in", counted)
+    game = adversary.AdversaryGame(adversary.attack_encounter(co_attackers=101), lambda s: s)
+    assert game(0, 20_000).shape == (20_000, 101)
+    assert max(sizes) <= 2**20
+    assert game.next_seed == len(sizes) == 2
 
 
 def test_another_calibration_than_asked_for_is_never_used():
