@@ -21,6 +21,7 @@ from dnatrace.records import NOT_TESTED, ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
 _COPIES = 32_768  # encounters in one population
+_PEOPLE = 2**20  # the most people in one
 _WINDOW_DAYS = 14
 _MET_OFTEN = 15  # contacts with the other person of a crowded encounter, per day
 
@@ -163,8 +164,10 @@ class AdversaryGame:
     def __call__(self, world: int, draws: int) -> NDArray[np.float64]:
         """Return the scores that attackers see, [draws, attackers × releases]."""
         batches = []
-        for start in range(0, draws, _COPIES):
-            copies = min(_COPIES, draws - start)
+        people = 1 + self.encounter.attackers + self.encounter.others
+        most = min(_COPIES, max(1, _PEOPLE // people))
+        for start in range(0, draws, most):
+            copies = min(most, draws - start)
             method = self.method(self.next_seed)
             scores, self.events = _release_in(self.encounter, method, world, copies)
             batches.append(scores)

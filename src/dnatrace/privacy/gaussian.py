@@ -121,7 +121,10 @@ def gaussian_sigma(*, epsilon: float, delta: float, sensitivity: float) -> float
     Edge cases: sensitivity 0 needs no noise.
     """
     _require_sensitivity(sensitivity)
-    return sensitivity / mu_of_budget(epsilon, delta)
+    sigma = sensitivity / mu_of_budget(epsilon, delta)
+    if math.isinf(sigma):
+        raise InputError(f"sensitivity {sensitivity} needs noise beyond all numbers")
+    return sigma
 
 
 def gaussian_epsilon(*, sigma: float, delta: float, sensitivity: float) -> float:
