@@ -10,7 +10,7 @@ Student-t interval and median, and the area under the ROC curve of the day.
 
 `--symptoms` lets people with symptoms be tested besides, `--simulator covasim`, `--people` and
 `--days` take another world, `--figure` draws the peak against tests per day beside the page,
-`--look` compares scores with the truth on the first seeds at 4 % tests: beliefs in tenths, and areas
+`--look` compares scores with truth on the first seeds at 4 % tests: beliefs in tenths, and areas
 under the curve among those who were never and those who were once isolated. A store keeps what is
 finished; `--finished` reports the runs that it has and makes none: each row has the first of the
 seeds, up to one that is missing.
