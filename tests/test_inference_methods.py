@@ -1,5 +1,8 @@
 """Methods of inference in the loop: what their settings change, and what they leave as it is."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -148,3 +151,18 @@ def test_scores_times_contacts():
     weighed, _ = times.scores(public, secret, times.start(public.n_people))
     met = public.counts.sum(axis=0) / np.maximum((public.counts > 0).sum(axis=0), 1)
     np.testing.assert_allclose(weighed, risk * met / met.mean())
+
+
+def test_the_echo_of_the_documentation(capsys):
+    """The code of the page on the method prints what stands below it."""
+    page = (Path(__file__).parents[1] / "docs" / "method.md").read_text()
+    found = re.search(r"```python\n(import numpy.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    exec(compile(found[1], "method.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert shown == found[2]
+    said = dict(line.rsplit(" ", 1) for line in shown.splitlines())
+    numbers = {name: float(value) for name, value in said.items()}
+    assert numbers["fn, 5 rounds"] > 2.0 * numbers["fn, 2 rounds"]  # the echo
+    assert numbers["fn, 2 rounds"] < 1.5 * numbers["fn, nobody met"]
+    assert numbers["bp"] < 1.5 * numbers["bp, nobody met"]
