@@ -8,11 +8,12 @@ silence; own tests counted and read by the decoder of `headcount` almost without
 alone; the oracle; exploration by sampling. Reported: peak of infected people in ‰ with its 90 %
 Student-t interval and median, and the area under the ROC curve of the day.
 
-`--symptoms` lets people with symptoms be tested besides, `--simulator covasim` takes another world,
-`--figure` draws the peak against tests per day beside the page, `--look` compares scores with the
-truth on the first seeds at 4 % tests: beliefs in tenths, and areas under the curve among those who
-were never and those who were once isolated. A store keeps what is finished; `--finished` reports
-the runs that it has and makes none: each row has the first of the seeds, up to one that is missing.
+`--symptoms` lets people with symptoms be tested besides, `--simulator covasim`, `--people` and
+`--days` take another world, `--figure` draws the peak against tests per day beside the page,
+`--look` compares scores with truth on the first seeds at 4 % tests: beliefs in tenths, and areas
+under the curve among those who were never and those who were once isolated. A store keeps what is
+finished; `--finished` reports the runs that it has and makes none: each row has the first of the
+seeds, up to one that is missing.
 """
 
 import json
@@ -129,6 +130,7 @@ AREA = (
 )
 PEAKS = "Peak of infected people in ‰, mean ± half width."
 FEWER = "n: runs of a row that has fewer, the first of these seeds; –: not run."
+WORLD = ("simulator", "people", "days")  # options that change the setting of all rows
 Label = tuple[str, float, bool]  # inference, share tested per day, whether people with symptoms are
 
 
@@ -140,8 +142,8 @@ def capacities_of(call: Call) -> list[float]:
 def configuration(call: Call, name: str, capacity: float, symptoms: bool = False) -> RunConfig:
     """Return an inference at a number of tests."""
     settings = INFERENCES[name] | {"tests.capacity": capacity} | (ASKING if symptoms else {})
-    if call.options.simulator:
-        settings["simulator"] = call.options.simulator
+    world = {option: getattr(call.options, option) for option in WORLD}
+    settings |= {option: value for option, value in world.items() if value is not None}
     return call.configuration(**settings)
 
 
@@ -338,6 +340,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--only", help="inferences, separated by semicolons")
     options.add_argument("--symptoms", action="store_true", help="with tests of symptoms, too")
     options.add_argument("--simulator", help="another world than the city: covasim, openabm")
+    options.add_argument("--people", type=int, help="of that world, 10,000 unless given")
+    options.add_argument("--days", type=int, help="of a run, 100 unless given")
     options.add_argument("--look", action="store_true", help="compare scores with the truth")
     usual = ",".join(map(str, CAPACITIES))
     options.add_argument("--tests", default=usual, help=f"shares tested per day ({usual})")
