@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnatrace.report.answer import Side, Told, answer, how_sure
+from dnatrace.report.answer import Side, Told, answer, how_sure, in_odds
 from dnatrace.report.answering import overall
 from dnatrace.report.grouping import group_runs
 from dnatrace.report.reading import read_runs
@@ -19,7 +19,7 @@ OPEN = {"noise": None, "per_release_epsilon": None}
 SILENT = {"noise": None, "per_release_epsilon": 0.0}
 
 
-def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, rising=False):
+def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, **others):
     runs = [
         Told(
             seed=seed,
@@ -31,9 +31,10 @@ def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, 
                 "attack_rate": rate,
                 "tests_used": tests,
                 "isolation_person_days": 5000,
-                "peak_reached": not rising,
+                "peak_reached": True,
                 "privacy": privacy,
-            },
+            }
+            | others,
         )
         for seed, rate in enumerate(rates, start=1)
     ]
@@ -52,15 +53,18 @@ def test_what_was_done_brought_cost_and_promises():
     )
     # 200 and 196 fewer on the two seeds: 198 ± t(0.95, 1) · 2.83 / √2 = 12.6
     assert messages == (
-        "Without any message between phones 410 would have been infected: messages make it "
-        "198 ± 12.6 fewer."
+        "Without any message between phones (the floor) 410 would have been infected: messages "
+        "make it 198 ± 12.6 fewer."
     )
     assert cost == (
-        "1 in 25 was in isolation on the worst day; each person had 0.8 tests and 0.5 days at home."
+        "1 in 25 was at home on the worst day; on average a person had 0.8 tests and 0.5 days at "
+        "home."
     )
     assert promise.startswith(
         "What one test of yours tells a housemate over all time: ε = 5.02, so that whoever guesses "
-        "your result is right at most 76.6 times in 100"
+        # 0.7663 / (1 - 0.7663) = 3.28
+        "your result is right at most 76.6 times in 100, odds of 3.28 to 1; a coin is right 50 "
+        "times, odds of 1 to 1"
     )
     assert "simulation" in promise
 
@@ -80,14 +84,53 @@ def test_chance_is_not_sold_as_an_effect():
     assert "may be chance" in how_sure(MAIN, side("nothing", [0.0150, 0.0300]))
 
 
-def test_two_plans_are_named_and_each_has_its_promise():
-    other = side("B", [0.0100, 0.0124], privacy=OPEN)
-    told = answer(MAIN, nothing=NOTHING, other=other)
-    assert told[0].startswith("With A 212 of 10,000 people were infected")
-    assert told[1].startswith("B: 112 were infected, 100 ± 0 fewer than with A")
-    assert told[-1].startswith("With B: What one test of yours tells")
-    assert "as they are" in told[-1]
-    assert len(answer(MAIN, other=side("B", [0.01]))) == 4  # the same promise is told once
+def test_two_plans_are_named_and_each_has_its_costs_and_its_promise():
+    other = side("B", [0.0100, 0.0124], privacy=OPEN, isolated=0.5, tests=20_000)
+    floor = side("floor", [0.0400, 0.0420], method="floor", privacy=SILENT)
+    told = answer(MAIN, nothing=NOTHING, floor=floor, other=other)
+    assert told[0] == (
+        "With A 212 of 10,000 people were infected in 100 days instead of 8,810 with nothing done "
+        "in the same situation."
+    )
+    assert told[1] == "With B 112 were infected, 100 ± 0 fewer than with A on the same seeds."
+    assert told[2].startswith("With A but without any message between phones (the floor) 410")
+    assert told[3].startswith("With A: 1 in 25 was at home on the worst day; on average a person")
+    assert told[4].startswith("With B: 1 in 2 was at home on the worst day; on average a person")
+    assert "had 2 tests" in told[4]
+    assert told[5].startswith("With A: what one test of yours tells a housemate")
+    assert told[6].startswith("With B: what one test of yours tells")
+    assert "as they are" in told[6]
+    assert len(told) == 7
+    assert len(answer(MAIN, other=side("B", [0.01]))) == 5  # the same promise is told once
+    idle = side("B", [0.02], tests=0, isolated=0.0)
+    assert "With B: nobody was tested and nobody stayed at home." in answer(MAIN, other=idle)
+
+
+def test_plans_of_other_cities_are_compared_by_shares():
+    other = side("B", [0.0100, 0.0124], people=5000)
+    assert answer(MAIN, other=other)[1] == (
+        "With B 56 of 5,000 people were infected in 100 days, 1 ± 0 percentage points fewer than "
+        "with A on the same seeds."
+    )
+
+
+def test_odds_are_the_definition_in_words():
+    told = in_odds(PROVED)
+    assert "at most 151 times (e to the power of ε = 5.02)" in told  # exp(5.02) = 151.4
+    assert "plus a chance of 0.001 (δ)" in told
+    assert "right at most 76.6 of 100 times" in told
+    assert "over a million times" in in_odds(PROVED | {"per_person_epsilon": 40.0})
+    assert (
+        "over 999 to 1"
+        in answer(side("A", [0.02], privacy=PROVED | {"per_person_epsilon": 40.0}))[-1]
+    )
+    for open_end in (
+        OPEN,
+        SILENT,
+        PROVED | {"sound": False},
+        PROVED | {"per_person_epsilon": None},
+    ):
+        assert in_odds(open_end) == ""
 
 
 @pytest.mark.parametrize(
@@ -107,7 +150,7 @@ def test_promises(privacy, words):
 
 
 def test_an_unfinished_epidemic_and_idleness_are_told():
-    assert "the worst is yet to come" in answer(side("A", [0.02], rising=True))[1]
+    assert "the worst is yet to come" in answer(side("A", [0.02], peak_reached=False))[1]
     idle = side("A", [0.02], tests=0, isolated=0.0)
     assert "Nobody was tested and nobody stayed at home." in answer(idle)
 
