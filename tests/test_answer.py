@@ -1,5 +1,7 @@
 """The sentences on top of the report and of the live page, by hand."""
 
+import re
+
 import pytest
 
 from dnatrace.report.answer import Side, Told, answer, how_sure, in_odds
@@ -165,6 +167,20 @@ def test_a_store_is_answered_by_its_best_setting(report_store):
     nothing = rates["none"] / 3 * 300
     assert told[1].startswith(f"Of 300 people {infected:.0f} were infected in 20 days")
     assert f"instead of {nothing:.0f} with nothing done" in told[1]
+
+
+def test_two_settings_of_a_store_are_compared(report_store):
+    groups = group_runs(read_runs(report_store))
+    (idle,) = (group for group in groups if group.label == "none")
+    acting = [group for group in groups if group is not idle][:2]
+    told = overall([idle, *acting])
+    assert re.fullmatch(r"Of 2 settings, .* had the fewest infections\.", told[0])
+    names = [group.label for group in acting]
+    assert sum(told[1].startswith(f"With {name} ") for name in names) == 1
+    assert sum(told[2].startswith(f"With {name} ") for name in names) == 1
+    assert told[1] != told[2]
+    for name in names:
+        assert any(text.startswith(f"With {name}: ") and "days at home" in text for text in told)
 
 
 def test_an_older_store_has_no_paragraph(report_store):

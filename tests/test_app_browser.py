@@ -481,7 +481,7 @@ def test_the_attacker_learns_what_noise_is_for(visit):
     page.wait_for_selector("#attacker .trace svg")
     page.get_by_role("button", name="Positive", exact=True).click()
     assert re.match(
-        r"Last round: (right|wrong), A", page.locator("#attacker .verdict").inner_text()
+        r"Last round: (right|wrong), the test", page.locator("#attacker .verdict").inner_text()
     )
     assert re.search(r"with noise\s+[01] of 1 ", page.locator("#attacker .tally").inner_text())
     page.locator("#attacker-noise").uncheck()

@@ -11,6 +11,7 @@ const EXAMPLES = [
   ["Does it still hold with half of the tests?", "#preset=standard&b.tests.capacity=0.04&seeds=5"],
   ["What if only six in ten have the app?", "#preset=standard&b.app.adoption=0.6&seeds=5"],
   ["What does stronger privacy cost?", "#preset=standard&a.tests.capacity=0.04&a.privacy.epsilon=10&b.tests.capacity=0.04&b.privacy.epsilon=1&seeds=5"],
+  ["Many tests, or fewer and quarantine by score?", "#preset=standard&b.preset=standard&b.scenario=quarantine&seeds=5"],
   ["Would an app have helped in England in 2020?", "#preset=standard&scenario=uk-2020-autumn&seeds=5"],
   ["What if people do not stay at home?", "#preset=standard&b.isolation.adherence=0.5&seeds=5"],
 ];
