@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import socket
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image
 
+from dnatrace.app import studies
+from dnatrace.errors import InputError
 from dnatrace.runs.nesting import flatten
 from tests.app_server import PATIENCE, running, until
 from tests.command_line import run as command
@@ -407,6 +410,28 @@ def test_ten_clicks_two_tabs_and_a_stop(visit, served):
         assert one.locator("#progress").inner_text().startswith("Stopped")
         assert one.locator("#stop").is_disabled()
     assert page.problems == other.problems == []
+
+
+def test_a_killed_worker_and_a_full_disk_are_told_and_nothing_is_lost(visit, served, monkeypatch):
+    desk = served[1]
+    page = visit("preset=quick&a.people=5000&a.days=400&a.seed=31&seeds=1")
+    wait(page, "Boolean(document.querySelector('#live .plot path.series'))")
+    victims = [worker for worker in desk.team._workers if worker.task is not None]
+    os.kill(victims[0].process.pid, signal.SIGKILL)
+    answered(page)
+    assert "ended (code -9)" in page.locator("#notes").inner_text()
+    assert page.locator("#progress").inner_text().startswith("All 3 runs are over")
+    assert page.locator("#sentence").inner_text().startswith("Of 5,000 people")
+
+    def full(files, store, digest, **_):
+        raise InputError(f"{store}: cannot be written: No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(studies.stores, "write_files", full)
+        page = answered(visit(f"{TINY}&a.seed=32"))
+    assert "No space left on device" in page.locator("#notes").inner_text()
+    assert page.locator("#sentence").inner_text().startswith("Of 300 people")
+    assert page.problems == []
 
 
 def test_a_chart_is_read_and_taken_away(visit):
