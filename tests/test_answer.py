@@ -75,7 +75,9 @@ def test_chance_is_not_sold_as_an_effect():
     floor = side("floor", [0.0150, 0.0300], method="floor", privacy=SILENT)
     assert "no more than chance apart" in answer(MAIN, floor=floor)[1]
     other = side("B", [0.0190, 0.0236])
-    assert "no more than chance apart in 2 runs from A (+1 ± 69.5)" in answer(MAIN, other=other)[1]
+    assert answer(MAIN, other=other)[1] == (
+        "B is no more than chance apart in 2 runs from A (+1 ± 69.5 infections); more may tell."
+    )
     one = side("A", [0.02])
     assert answer(one, floor=side("floor", [0.04], method="floor"))[1].endswith("been infected.")
     assert "another seed may come out quite differently" in how_sure(one, None)
@@ -91,10 +93,10 @@ def test_two_plans_are_named_and_each_has_its_costs_and_its_promise():
     floor = side("floor", [0.0400, 0.0420], method="floor", privacy=SILENT)
     told = answer(MAIN, nothing=NOTHING, floor=floor, other=other)
     assert told[0] == (
-        "With A 212 of 10,000 people were infected in 100 days instead of 8,810 with nothing done "
-        "in the same situation."
+        "With A 212 and with B 112 of 10,000 people were infected in 100 days instead of 8,810 "
+        "with nothing done in the situation of A."
     )
-    assert told[1] == "With B 112 were infected, 100 ± 0 fewer than with A on the same seeds."
+    assert told[1] == "B has 100 ± 0 fewer infections than A, seed by seed."
     assert told[2].startswith("With A but without any message between phones (the floor) 410")
     assert told[3].startswith("With A: 1 in 25 was at home on the worst day; on average a person")
     assert told[4].startswith("With B: 1 in 2 was at home on the worst day; on average a person")
@@ -103,16 +105,22 @@ def test_two_plans_are_named_and_each_has_its_costs_and_its_promise():
     assert told[6].startswith("With B: what one test of yours tells")
     assert "as they are" in told[6]
     assert len(told) == 7
-    assert len(answer(MAIN, other=side("B", [0.01]))) == 5  # the same promise is told once
+    assert len(answer(MAIN, other=side("B", [0.01, 0.01]))) == 5  # the same promise is told once
+    tells = side("B", [0.01], privacy=PROVED | {"policy_tells_of_cases": True})
+    *_, common, more = answer(MAIN, other=tells)
+    assert common.startswith("What one test of yours tells a housemate")
+    assert more.startswith("With B: besides, the policy tells people of a case")
     idle = side("B", [0.02], tests=0, isolated=0.0)
     assert "With B: nobody was tested and nobody stayed at home." in answer(MAIN, other=idle)
 
 
 def test_plans_of_other_cities_are_compared_by_shares():
     other = side("B", [0.0100, 0.0124], people=5000)
-    assert answer(MAIN, other=other)[1] == (
-        "With B 56 of 5,000 people were infected in 100 days, 1 ± 0 percentage points fewer than "
-        "with A on the same seeds."
+    outcome, against, *_ = answer(MAIN, other=other)
+    assert outcome == "With A 212 of 10,000 people were infected in 100 days."
+    assert against == (
+        "With B 56 of 5,000 people were infected in 100 days. B has 1 ± 0 fewer percentage points "
+        "than A, seed by seed."
     )
 
 
@@ -176,9 +184,10 @@ def test_two_settings_of_a_store_are_compared(report_store):
     told = overall([idle, *acting])
     assert re.fullmatch(r"Of 2 settings, .* had the fewest infections\.", told[0])
     names = [group.label for group in acting]
-    assert sum(told[1].startswith(f"With {name} ") for name in names) == 1
-    assert sum(told[2].startswith(f"With {name} ") for name in names) == 1
-    assert told[1] != told[2]
+    assert told[1].startswith("With ")
+    assert "instead of" in told[1]
+    assert all(f"ith {name} " in told[1] for name in names)
+    assert re.search(r" (more|fewer) infections than | no more than chance apart ", " ".join(told))
     for name in names:
         assert any(text.startswith(f"With {name}: ") and "days at home" in text for text in told)
 

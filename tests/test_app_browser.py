@@ -273,8 +273,9 @@ def test_two_situations_are_compared_directly(visit):
     assert page.locator("#levers").get_attribute("open") is not None
     assert page.locator("#c-policy-quarantine-capacity-b").input_value() == "0.2"
     assert page.locator("#c-policy-quarantine-capacity-a").input_value() == ""
-    for name, value in (("people", "300"), ("days", "12")):
-        page.locator(f"#c-{name}-b").fill(value)
+    assert page.locator("#c-people-b").input_value() == "300"  # as large and as long as A
+    assert page.locator("#c-days-b").input_value() == "12"
+    assert "b.initially_infected=8" in page.evaluate("location.hash")
     page.locator("#run").click()
     answered(page)
     assert "b.scenario=quarantine" in page.evaluate("location.hash")

@@ -95,7 +95,7 @@ def by_topic(
     """
     beside = other if other is not None and other.runs else None
     named = beside is not None
-    told = [("Outcome", _outcome(main, nothing, named=named)), ("Not over", _rising(main))]
+    told = [("Outcome", _outcome(main, nothing, beside)), ("Not over", _rising(main))]
     if beside is not None:
         told.append((f"{beside.name} or {main.name}", _against(beside, main)))
     told += [("Messages", _beside_floor(main, floor, named=named))]
@@ -105,12 +105,18 @@ def by_topic(
 
 
 def _promises(main: Side, beside: Side | None) -> list[str]:
-    """Return what is promised; once where both settings promise the same."""
-    promise = _promise(main.first["privacy"])
-    if beside is None or _promise(beside.first["privacy"]) == promise:
-        return [promise]
-    both = ((side.name, _promise(side.first["privacy"])) for side in (main, beside))
-    return [f"With {name}: {_small(text)}" for name, text in both]
+    """Return what is promised; what both settings promise is told once."""
+    scores, besides = _of_scores(main.first["privacy"]), _besides(main.first["privacy"])
+    if beside is None:
+        return [" ".join((scores, *besides))]
+    theirs, more = _of_scores(beside.first["privacy"]), _besides(beside.first["privacy"])
+    if theirs != scores:
+        both = ((main.name, [scores, *besides]), (beside.name, [theirs, *more]))
+        return [f"With {name}: {_small(' '.join(told))}" for name, told in both]
+    if besides == more:
+        return [" ".join((scores, *besides))]
+    apart = ((main.name, besides), (beside.name, more))
+    return [scores, *(f"With {name}: {_small(' '.join(told))}" for name, told in apart if told)]
 
 
 def _small(sentence: str) -> str:
@@ -122,18 +128,27 @@ def _people(number: float) -> str:
     return f"{number:.0f}" if number < 1000 else f"{number:,.0f}"
 
 
-def _outcome(main: Side, nothing: Side | None, *, named: bool) -> str:
+def _outcome(main: Side, nothing: Side | None, beside: Side | None) -> str:
     first, infected = main.first, _people(main.mean(ever_infected))
-    text = (
-        f"With {main.name} {infected} of {first['people']:,} people were infected"
-        if named
-        else f"Of {first['people']:,} people {infected} were infected"
-    )
-    if nothing is not None and nothing.runs and nothing.first["method"] != first["method"]:
-        instead = _people(nothing.mean(ever_infected))
-        where = " in the same situation" if named else ""
-        return f"{text} in {first['days']} days instead of {instead} with nothing done{where}."
-    return f"{text} in {first['days']} days."
+    of = f"{first['people']:,} people"
+    if beside is None:
+        text = f"Of {of} {infected} were infected in {first['days']} days"
+    elif _alike(main, beside):
+        theirs = _people(beside.mean(ever_infected))
+        both = f"With {main.name} {infected} and with {beside.name} {theirs}"
+        text = f"{both} of {of} were infected in {first['days']} days"
+    else:
+        text = f"With {main.name} {infected} of {of} were infected in {first['days']} days"
+    if nothing is None or not nothing.runs or nothing.first["method"] == first["method"]:
+        return f"{text}."
+    where = "" if beside is None else f" in the situation of {main.name}"
+    instead = _people(nothing.mean(ever_infected))
+    return f"{text} instead of {instead} with nothing done{where}."
+
+
+def _alike(one: Side, other: Side) -> bool:
+    """Whether two settings are about as many people and days."""
+    return all(one.first[key] == other.first[key] for key in ("people", "days"))
 
 
 def _rising(main: Side) -> str:
@@ -191,17 +206,18 @@ def _cost(main: Side, *, named: bool) -> str:
     )
 
 
-def _promise(privacy: Mapping[str, Any]) -> str:
-    """Say what one test tells somebody else over all time, and what no promise covers."""
-    told = _of_scores(privacy)
+def _besides(privacy: Mapping[str, Any]) -> list[str]:
+    """Say what the promise about scores does not cover."""
+    told = []
     if privacy.get("selection_epsilon") is not None:
-        told += " The threshold that chooses tests is published and tells more."
+        told.append("The threshold that chooses tests is published and tells more.")
     if privacy.get("policy_tells_of_cases"):
-        told += " Besides, the policy tells people of a case without noise; no ε covers that."
+        told.append("Besides, the policy tells people of a case without noise; no ε covers that.")
     return told
 
 
 def _of_scores(privacy: Mapping[str, Any]) -> str:
+    """Say what one test tells somebody else over all time by scores."""
     what = "What one test of yours tells a housemate over all time"
     person = privacy.get("per_person_epsilon")
     if privacy.get("noise") is None:
@@ -248,23 +264,21 @@ def in_odds(privacy: Mapping[str, Any]) -> str:
 
 
 def _against(other: Side, main: Side) -> str:
-    """Say how another setting compares on the same seeds."""
-    infected = _people(other.mean(ever_infected))
-    alike = all(other.first[key] == main.first[key] for key in ("people", "days"))
-    where = "" if alike else f" of {other.first['people']:,} people"
-    when = "" if alike else f" in {other.first['days']} days"
-    text = f"With {other.name} {infected}{where} were infected{when}"
+    """Say how another setting compares on the same seeds; of another size, by shares."""
+    alike = _alike(main, other)
+    size = f"{other.first['people']:,} people were infected in {other.first['days']} days"
+    text = "" if alike else f"With {other.name} {_people(other.mean(ever_infected))} of {size}. "
     apart = other.minus(main, ever_infected if alike else _infected_percent)
     if apart is None or apart.values.size < 2:
-        return f"{text}."
-    unit = "" if alike else " percentage points"
+        return text.strip()
+    unit = "infections" if alike else "percentage points"
+    sign = "+" if apart.mean > 0.0 else ""
     if _is_chance(apart):
-        sign = "+" if apart.mean > 0.0 else ""
-        size = _pair(apart.mean, apart.half_width)
-        return f"{text}: {_chance(apart)} from {main.name} ({sign}{size}{unit})."
+        gap = f"{sign}{_pair(apart.mean, apart.half_width)} {unit}"
+        return f"{text}{other.name} is {_chance(apart)} from {main.name} ({gap}); more may tell."
     kind = "more" if apart.mean > 0 else "fewer"
-    size = _pair(abs(apart.mean), apart.half_width)
-    return f"{text}, {size}{unit} {kind} than with {main.name} on the same seeds."
+    gap = f"{_pair(abs(apart.mean), apart.half_width)} {kind} {unit}"
+    return f"{text}{other.name} has {gap} than {main.name}, seed by seed."
 
 
 def how_sure(main: Side, nothing: Side | None, *, asked: int | None = None) -> str:

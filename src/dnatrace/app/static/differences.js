@@ -7,6 +7,7 @@ const MOST = 4; // differences that are told one by one
 export class Words {
   constructor(offered) {
     this.situations = offered.situations;
+    this.leverPolicy = offered.lever_policy;
     this.controls = new Map([...offered.controls, ...offered.levers].map((one) => [one.key, one]));
   }
 
@@ -22,9 +23,10 @@ export class Words {
   }
 
   value(key, value) {
-    if (value === undefined || value === null) return "off";
+    if (value === undefined) return "off";
+    if (value === null) return "absent";
     const { scale, unit = "" } = this.controls.get(key) ?? {};
-    if (typeof value !== "number") return written(value);
+    if (typeof value !== "number") return `“${written(value)}”`;
     const text = scale ? Number((value * scale).toPrecision(12)) : value;
     const short = unit.startsWith("%") ? " %" : unit.startsWith("days") ? ` day${text === 1 ? "" : "s"}` : "";
     return `${text.toLocaleString("en", { maximumSignificantDigits: 12 })}${short}`;
@@ -33,7 +35,9 @@ export class Words {
   /** A question in a line: where each plan begins and what was changed there. */
   question({ arms }) {
     const plans = Object.entries(arms).map(([arm, { set, ...situation }]) => {
-      const changes = Object.entries(set).map(([key, value]) => `${this.name(key)} ${this.value(key, value)}`);
+      const levers = set["policy.name"] === this.leverPolicy && Object.keys(set).filter((key) => key.startsWith("policy.")).length > 1;
+      const told = Object.entries(set).filter(([key]) => !(levers && key === "policy.name")); // its levers say it
+      const changes = told.map(([key, value]) => `${this.name(key)} ${this.value(key, value)}`);
       return `${arm.toUpperCase()}: ${[`“${this.situation(situation)}”`, ...changes].join(", ")}.`;
     });
     return `Asked: ${plans.join(" ")}`;

@@ -100,10 +100,20 @@ export class Form {
     this.other = document.getElementById("situation-b");
     this.other.append(make("option", { value: "" }, "the same situation as A"));
     for (const { name, label } of this.offered.situations) this.other.append(make("option", { value: name }, label));
-    this.other.addEventListener("change", () => {
-      const own = this.offered.situations.find(({ name }) => name === this.other.value);
-      this.restore({ ...this.state, b: {}, own: own ? { preset: own.preset, scenario: own.scenario } : null });
+    this.other.addEventListener("change", async () => {
+      const card = this.offered.situations.find(({ name }) => name === this.other.value);
+      const own = card ? { preset: card.preset, scenario: card.scenario } : null;
+      const b = own ? await this.sizeOfA(own) : {};
+      this.restore({ ...this.state, b, own });
     });
+  }
+
+  /** What makes another situation as large and as long as A, so that the two can be compared. */
+  async sizeOfA(own) {
+    const { a } = await ask("check", { arms: { a: { ...own, set: {} } } });
+    const differ = (key) => a.values && a.values[key] !== this.values.a[key];
+    const keys = [...(differ("people") ? ["people", "initially_infected"] : []), ...(differ("days") ? ["days"] : [])];
+    return Object.fromEntries(keys.map((key) => [key, this.values.a[key]]).filter(([, value]) => value !== null));
   }
 
   // ---- Controls ---------------------------------------------------------------------------------
@@ -159,6 +169,8 @@ export class Form {
   toggleB() {
     this.state.b = this.compare.checked ? { ...this.state.a } : null;
     this.state.own = null;
+    this.values.b = { ...this.values.a };
+    this.private.b = this.private.a;
     this.show();
     this.filter();
     this.edited();
