@@ -164,6 +164,50 @@ def test_everything_can_be_chosen(served):
     assert set(controls._FIRST) <= names
 
 
+def test_levers_are_asked_for_and_belong_to_their_policy(served):
+    offered = served.client.get("offered").json()
+    keys = {known["key"]: known for known in offered["parameters"]}
+    levers = [lever["key"] for lever in offered["levers"]]
+    assert levers
+    assert all(keys[key]["of"] == [offered["lever_policy"]] for key in levers)
+    assert all(lever["kind"] == "number" for lever in offered["levers"])
+    choices = {one["key"]: one.get("choices") for one in offered["controls"]}
+    assert offered["lever_policy"] in {choice["value"] for choice in choices["policy.name"]}
+    assert not any("`" in choice["label"] for choice in choices["policy.name"])
+
+
+def test_a_plan_takes_another_situation_and_another_policy(served):
+    """B has a card of its own; and the levers of a card stay behind when its policy is replaced."""
+    town = {"people": 300, "days": 12}
+    arms = {
+        "a": {"preset": "quick", "set": TINY},
+        "b": {"preset": "standard", "scenario": "quarantine", "set": town},
+    }
+    study = finished(served, {"arms": arms, "seeds": 1})
+    assert study.state is State.DONE
+    assert study.arms["a"].policy.name == "highest-scores"
+    assert study.arms["b"].policy.name == "levers"
+    assert study.arms["b"].policy.quarantine.capacity == 0.002
+    assert study.arms["floor"].policy.name == "highest-scores"
+    labels = {arm["key"]: arm["label"] for arm in study.snapshot()["arms"]}
+    assert labels["floor"].startswith("Floor of A")
+    assert labels["nothing"] == "Nothing done, in the situation of A"
+    told = study.answer()
+    assert len(told["topics"]) == len(told["sentences"])
+    assert {"Outcome", "B or A", "Cost", "Privacy"} <= set(told["topics"])
+    assert told["statements"]["a"].startswith("In odds: ")
+    words = ask(served, "words", {"arms": arms, "seeds": 1}).json()
+    _, *arguments = shlex.split(words["command"]["b"])
+    printed = json.loads(command(*arguments, "-q").stdout)
+    assert printed["config_digest"] == study.arms["b"].digest
+    plain = {"scenario": "quarantine", "set": {"policy.name": "highest-scores"}}
+    checked = ask(served, "check", {"arms": {"a": plain}}).json()["a"]
+    assert checked["problems"] == {}
+    wrong = {"scenario": "quarantine", "set": plain["set"] | {"policy.household.days": 3}}
+    checked = ask(served, "check", {"arms": {"a": wrong}}).json()["a"]
+    assert "has none" in checked["problems"]["policy.household.days"]
+
+
 def test_impossible_values_are_refused_in_words(served):
     changes = {"tests.capacity": 3, "isolation.adherence": -0.1, "people": "many"}
     found = ask(served, "check", {"arms": {"a": {"set": changes}}}).json()["a"]

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import socket
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image
 
+from dnatrace.app import studies
+from dnatrace.errors import InputError
 from dnatrace.runs.nesting import flatten
 from tests.app_server import PATIENCE, running, until
 from tests.command_line import run as command
@@ -261,6 +264,98 @@ def test_the_same_link_gives_the_same_picture(visit):
     until(lambda: first.wait_for_timeout(20) or path_of(first) == path_of(second))
 
 
+def test_two_situations_are_compared_directly(visit):
+    """Plenty of tests against quarantine by score: B has a card and levers of its own."""
+    page = answered(visit(f"{TINY}&b"))
+    page.locator("#situation-b").select_option(label="Quarantine by score")
+    wait(page, "document.getElementById('c-tests-capacity-b').value === '1'")
+    assert page.locator("#c-tests-capacity-a").input_value() == "8"
+    assert page.locator("#levers").get_attribute("open") is not None
+    assert page.locator("#c-policy-quarantine-capacity-b").input_value() == "0.2"
+    assert page.locator("#c-policy-quarantine-capacity-a").input_value() == ""
+    assert page.locator("#c-people-b").input_value() == "300"  # as large and as long as A
+    assert page.locator("#c-days-b").input_value() == "12"
+    assert "b.initially_infected=8" in page.evaluate("location.hash")
+    page.locator("#run").click()
+    answered(page)
+    assert "b.scenario=quarantine" in page.evaluate("location.hash")
+    assert "B: “Quarantine by score”" in page.locator("#asked").inner_text()
+    said = page.locator("#meaning").inner_text()
+    assert "With A but without any message between phones (the floor)" in said
+    assert re.search(r"With A: .* on average a person had .* days at home", said)
+    assert re.search(r"With B: .* on average a person had .* days at home", said)
+    assert "odds of" in said
+    heads = page.locator("#table thead th").all_inner_texts()
+    assert heads == ["", "A", "B", "Floor of A", "Nothing done"]
+    again = answered(visit(page.evaluate("location.hash").lstrip("#")))
+    assert again.locator("#table").inner_text() == page.locator("#table").inner_text()
+    # A lever that is typed for A chooses its policy; another policy takes its levers along.
+    page.locator("#c-policy-household-days-a").fill("10")
+    wait(page, "document.getElementById('c-policy-name-a').value === 'levers'")
+    page.locator("#c-policy-name-a").focus()
+    page.locator("#c-policy-name-a").select_option("highest-scores")
+    wait(page, "!location.hash.includes('a.policy.household')")
+    wait(page, "document.getElementById('c-policy-household-days-a').value === ''")
+    assert page.locator("#question [aria-invalid=true]").count() == 0
+    assert page.problems == []
+
+
+def test_an_answer_to_other_settings_says_so_and_in_what_they_differ(visit):
+    page = answered(visit(TINY))
+    stale = page.locator("#stale")
+    assert stale.is_hidden()
+    page.locator("#c-tests-capacity-a").fill("3")
+    stale.wait_for(state="visible")
+    assert "A: tests per day 3 % instead of 8 %" in stale.inner_text()
+    page.locator("#seeds").fill("1")
+    wait(page, "document.getElementById('stale').textContent.includes('1 runs per plan instead')")
+    page.locator("#compare").check()
+    wait(page, "document.getElementById('stale').textContent.includes('there is a plan B')")
+    page.locator("#stale-back").click()
+    stale.wait_for(state="hidden")
+    answered(page)
+    assert page.locator("#c-tests-capacity-a").input_value() == "8"
+    assert page.locator("#seeds").input_value() == "2"
+    assert not page.locator("#compare").is_checked()
+    page.locator("#c-tests-capacity-a").fill("8.0")  # the same in other words
+    wait(page, "location.hash.includes('a.tests.capacity=0.08')")
+    page.locator("#c-tests-capacity-a").fill("9")
+    stale.wait_for(state="visible")
+    page.locator("#run").click()
+    answered(page)
+    assert stale.is_hidden()
+    assert page.problems == []
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("", "Not understood in this link: “an empty link”. Nothing was restored"),
+        ("hello", "“hello”. Nothing was restored; a link of this page ends like #preset="),
+        ("http://x/#presett=quick&seeds=many", "“presett=quick”, “seeds=many”"),
+        ("#preset=no&scenario=nowhere", "“preset=no”, “scenario=nowhere”. Nothing was restored"),
+        (f"#{TINY}&zoo=1&b.preset=no", "“zoo=1”, “b.preset=no”. The rest was restored."),
+        (f"#{TINY}&a.tests.capacity=7", "cannot be, so nothing was run: tests.capacity: input"),
+        (f"#{TINY}&a.tests.capacty=0.07", "did you mean"),
+    ],
+)
+def test_a_bad_link_says_which_part_was_not_understood(visit, link, words):
+    page = answered(visit(f"{TINY}&a.seed=5"))
+    assert page.locator("#linked").is_hidden()
+    page.locator("#restore").evaluate("field => { field.closest('details').open = true; }")
+    page.locator("#restore").fill(link)
+    page.locator("#restore-go").click()
+    page.locator("#linked").wait_for(state="visible")
+    wait(page, "words => document.getElementById('linked').textContent.includes(words)", words)
+    if "Nothing was restored" in page.locator("#linked").inner_text():
+        assert "a.seed=5" in page.evaluate("location.hash")  # as it was
+    else:
+        assert "a.seed=5" not in page.evaluate("location.hash")
+    if link.startswith("#"):  # the same when the page is opened with it
+        fresh = visit(link.lstrip("#"))
+        wait(fresh, "words => document.getElementById('linked').textContent.includes(words)", words)
+
+
 def test_wrong_values_are_refused_as_they_are_typed(visit):
     page = answered(visit(TINY))
     field = page.locator("#c-tests-capacity-a")
@@ -316,6 +411,28 @@ def test_ten_clicks_two_tabs_and_a_stop(visit, served):
         assert one.locator("#progress").inner_text().startswith("Stopped")
         assert one.locator("#stop").is_disabled()
     assert page.problems == other.problems == []
+
+
+def test_a_killed_worker_and_a_full_disk_are_told_and_nothing_is_lost(visit, served, monkeypatch):
+    desk = served[1]
+    page = visit("preset=quick&a.people=5000&a.days=400&a.seed=31&seeds=1")
+    wait(page, "Boolean(document.querySelector('#live .plot path.series'))")
+    victims = [worker for worker in desk.team._workers if worker.task is not None]
+    os.kill(victims[0].process.pid, signal.SIGKILL)
+    answered(page)
+    assert "ended (code -9)" in page.locator("#notes").inner_text()
+    assert page.locator("#progress").inner_text().startswith("All 3 runs are over")
+    assert page.locator("#sentence").inner_text().startswith("Of 5,000 people")
+
+    def full(files, store, digest, **_):
+        raise InputError(f"{store}: cannot be written: No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(studies.stores, "write_files", full)
+        page = answered(visit(f"{TINY}&a.seed=32"))
+    assert "No space left on device" in page.locator("#notes").inner_text()
+    assert page.locator("#sentence").inner_text().startswith("Of 300 people")
+    assert page.problems == []
 
 
 def test_a_chart_is_read_and_taken_away(visit):
@@ -390,7 +507,7 @@ def test_the_attacker_learns_what_noise_is_for(visit):
     page.wait_for_selector("#attacker .trace svg")
     page.get_by_role("button", name="Positive", exact=True).click()
     assert re.match(
-        r"Last round: (right|wrong), A", page.locator("#attacker .verdict").inner_text()
+        r"Last round: (right|wrong), the test", page.locator("#attacker .verdict").inner_text()
     )
     assert re.search(r"with noise\s+[01] of 1 ", page.locator("#attacker .tally").inner_text())
     page.locator("#attacker-noise").uncheck()

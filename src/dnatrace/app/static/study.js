@@ -8,6 +8,7 @@ const LOOKS = {
   floor: { colour: "c7", shade: "v0", dash: "7 3" },
   nothing: { colour: "c3", shade: "v0", dash: "2 3" },
 };
+const HEADS = { a: "A", b: "B", floor: "Floor of A", nothing: "Nothing done" };
 const SHORT = { a: "A", b: "B", floor: "floor", nothing: "nothing done" };
 
 export class StudyView {
@@ -153,13 +154,16 @@ export class StudyView {
 
   // ---- Words and numbers ------------------------------------------------------------------------
 
-  say({ sentences, sure, table, statements }) {
-    document.getElementById("said").hidden = !sentences.length;
+  say({ sentences, topics, sure, table, statements }) {
+    document.getElementById("said").hidden = false;
+    document.getElementById("meaning").hidden = sentences.length < 2;
     document.getElementById("numbers").hidden = !table.length;
     document.getElementById("take").hidden = !table.length;
     const [first, ...rest] = sentences;
-    document.getElementById("sentence").textContent = first ?? "";
-    document.getElementById("sentences").replaceChildren(...rest.map((text) => make("p", {}, text)));
+    document.getElementById("sentence").textContent = first ?? "The first run is on its way, day by day.";
+    document.getElementById("sentences").replaceChildren(
+      ...rest.flatMap((text, i) => [make("dt", {}, topics[i + 1] === topics[i] ? "" : topics[i + 1]), make("dd", {}, text)]),
+    );
     document.getElementById("sure").textContent = sure;
     if (table.length) this.showTable(table);
     this.showPromises(statements);
@@ -168,7 +172,7 @@ export class StudyView {
 
   showTable(rows) {
     const head = make("tr", {}, make("th", { scope: "col" }, ""));
-    for (const { key, label } of this.arms) head.append(make("th", { scope: "col", class: `arm ${LOOKS[key].colour} v0` }, label));
+    for (const { key } of this.arms) head.append(make("th", { scope: "col", class: `arm ${LOOKS[key].colour} v0` }, HEADS[key]));
     document.querySelector("#table thead").replaceChildren(head);
     document.querySelector("#table tbody").replaceChildren(
       ...rows.map(({ label, cells, differences }) => {
