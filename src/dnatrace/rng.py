@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit, prange, types
+from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace.errors import InputError
@@ -33,10 +33,9 @@ _TWO_TO_MINUS_52 = 2.0**-52
 # A draw counter no caller of `uniform` or `normal` uses, so that generators never meet them.
 _GENERATOR_MARK = 0x67656E65726174
 
-# Counters and keys are unsigned whatever the caller has: one compiled version serves all callers,
-# where every combination of types and literals would be compiled by itself.
-_WORDS = types.UniTuple(types.uint64, 4)(*[types.uint64] * 5)  # type: ignore[no-untyped-call]
-_DRAW = types.float64(*[types.uint64] * 4)
+# Kernels pass unsigned counters and these, not literals: one compiled version of `philox` and
+# `uniform_at` then serves all, where every combination of types would be compiled by itself.
+ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Stream:
         return np.random.Generator(np.random.Philox(key=address, counter=counter))
 
 
-@njit(_WORDS, cache=True)
+@njit(cache=True)
 def philox(key: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
     """Return the four 32-bit words of Philox4x32-10 at a counter, as uint64.
 
@@ -97,24 +96,24 @@ def philox(key: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
     return x0, x1, x2, x3
 
 
-@njit(types.float64(types.uint64, types.uint64), cache=True)
+@njit(cache=True)
 def open_unit(high: Any, low: Any) -> Any:
     """Turn two 32-bit words into a float64 strictly between 0 and 1 (52 random bits)."""
     bits = (high << np.uint64(20)) | (low >> np.uint64(12))
     return (np.float64(bits) + 0.5) * _TWO_TO_MINUS_52
 
 
-@njit(_DRAW, cache=True)
+@njit(cache=True)
 def uniform_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
     """Draw one uniform of (0, 1) at a counter."""
-    w0, w1, _, _ = philox(key, person, day, draw, 0)
+    w0, w1, _, _ = philox(key, person, day, draw, ZERO)
     return open_unit(w0, w1)
 
 
 @njit(cache=True)
 def normal_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
     """Draw one standard normal at a counter (Box and Muller 1958)."""
-    w0, w1, w2, w3 = philox(key, person, day, draw, 1)
+    w0, w1, w2, w3 = philox(key, person, day, draw, ONE)
     radius = math.sqrt(-2.0 * math.log(open_unit(w0, w1)))
     return radius * math.cos(2.0 * math.pi * open_unit(w2, w3))
 
@@ -123,7 +122,7 @@ def normal_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
 def _uniforms(key: Any, people: Any, day: Any, draw: Any) -> Any:
     out = np.empty(people.size)
     for i in prange(people.size):
-        out[i] = uniform_at(key, people[i], day, draw)
+        out[i] = uniform_at(key, np.uint64(people[i]), np.uint64(day), np.uint64(draw))
     return out
 
 
@@ -131,5 +130,5 @@ def _uniforms(key: Any, people: Any, day: Any, draw: Any) -> Any:
 def _normals(key: Any, people: Any, day: Any, draw: Any) -> Any:
     out = np.empty(people.size)
     for i in prange(people.size):
-        out[i] = normal_at(key, people[i], day, draw)
+        out[i] = normal_at(key, np.uint64(people[i]), np.uint64(day), np.uint64(draw))
     return out

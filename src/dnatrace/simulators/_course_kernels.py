@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.rng import uniform_at
+from dnatrace.rng import ONE, ZERO, uniform_at
 from dnatrace.simulators.base import CourseState
 
 # Plain integers: compiled code reads these faster than enum members.
@@ -46,8 +46,8 @@ FATALITY_FRACTION = 4
 INTENSIVE_CARE_FRACTION = 5
 
 # Draw numbers of the course stream, addressed by (person, state entered, draw).
-_DRAW_BRANCH = 0
-_DRAW_TIME = 1
+_DRAW_BRANCH = ZERO
+_DRAW_TIME = ONE
 
 NEVER = 2**31 - 1  # the day of the next change of people who stay as they are
 
@@ -92,7 +92,7 @@ def expose(
 @njit(cache=True)
 def _days_until(key: Any, person: Any, state: Any, cumulative: Any) -> Any:
     """Draw a whole number of days ≥ 1 by inverting a cumulative distribution."""
-    u = uniform_at(key, person, state, _DRAW_TIME)
+    u = uniform_at(key, np.uint64(person), np.uint64(state), _DRAW_TIME)
     days = 1
     while days < cumulative.size and u >= cumulative[days - 1]:
         days += 1
@@ -101,7 +101,7 @@ def _days_until(key: Any, person: Any, state: Any, cumulative: Any) -> Any:
 
 @njit(cache=True)
 def _first_state(key: Any, person: Any, fractions: Any) -> Any:
-    u = uniform_at(key, person, _UNINFECTED, _DRAW_BRANCH)
+    u = uniform_at(key, np.uint64(person), np.uint64(_UNINFECTED), _DRAW_BRANCH)
     if u < fractions[ASYMPTOMATIC_FRACTION]:
         return _ASYMPTOMATIC
     if u < fractions[ASYMPTOMATIC_FRACTION] + fractions[MILD_FRACTION]:
@@ -191,7 +191,7 @@ def _change(
         if states[p] in (_RECOVERED, _DEATH):
             change_days[p] = NEVER
             continue
-        u = uniform_at(key, p, states[p], _DRAW_BRANCH)
+        u = uniform_at(key, np.uint64(p), np.uint64(states[p]), _DRAW_BRANCH)
         following, row = _what_follows(states[p], u, by_age)
         next_states[p] = following
         change_days[p] = day + _days_until(key, p, states[p], times[row])

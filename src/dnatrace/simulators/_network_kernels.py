@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dnatrace.rng import philox
+from dnatrace.rng import ONE, ZERO, philox
 
 _DECIDED = 1e-9  # a number closer than this to 0 or 1 has been rounded
 _REWIRING_ATTEMPTS = 100  # then the edge stays: only networks of a few people are that full
@@ -33,7 +33,7 @@ def _new_partner(
     key: Any, edge: Any, end: Any, kept: Any, old: Any, n: Any, reach: Any, table: Any
 ) -> Any:
     for attempt in range(_REWIRING_ATTEMPTS):
-        word, _, _, _ = philox(key, edge, end, attempt, 1)
+        word, _, _, _ = philox(key, np.uint64(edge), np.uint64(end), np.uint64(attempt), ONE)
         new = np.int64((word * np.uint64(n)) >> np.uint64(32))
         distance = abs(new - kept)
         if min(distance, n - distance) <= reach:  # oneself, or a pair of the ring
@@ -57,7 +57,7 @@ def rewire_ring(key: Any, first: Any, second: Any, n: Any, reach: Any, probabili
         size *= 2
     table = np.zeros(size, dtype=np.int64)
     for e in range(first.size):
-        word_0, word_1, _, _ = philox(key, e, 0, 0, 0)
+        word_0, word_1, _, _ = philox(key, np.uint64(e), ZERO, ZERO, ZERO)
         if word_0 * _TWO_TO_MINUS_32 < probability:
             second[e] = _new_partner(key, e, np.int64(1), first[e], second[e], n, reach, table)
         if word_1 * _TWO_TO_MINUS_32 < probability:
