@@ -118,7 +118,7 @@ def refreshed(page: Path, directory: Path, *, write_figures: bool) -> str:
         )
         made.append(text[done : block.start])
         made.append(f"```{block.language}\n{block.source}```\n")
-        if printed and (block.printed is not None or block.language == "python"):
+        if printed:
             made.append(f"\n```text\n{printed}\n```\n")
         done = block.end
         if block.figure is not None:

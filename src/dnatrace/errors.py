@@ -1,11 +1,19 @@
 """The one exception that means: the input is wrong, and here is where."""
 
+import difflib
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
 
 class InputError(ValueError):
     """A wrong file, option, id or value, named in one line; the command line exits with 2."""
+
+
+def closest(given: object, known: Iterable[str], *, within: str = "") -> str:
+    """Return "; did you mean 'x'?" for the most similar of some names, nothing if none is."""
+    close = difflib.get_close_matches(str(given), list(known), n=1)
+    return f"; did you mean '{within}{close[0]}'?" if close else ""
 
 
 def require_share(name: str, value: float) -> None:
