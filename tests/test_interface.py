@@ -12,14 +12,14 @@ import pytest
 import dnatrace as dt
 
 
-def test_the_code_block_of_the_readme_runs(capsys):
+def test_the_ten_lines_of_the_first_page_run(capsys):
     """As it is printed there, but for a smaller city and fewer days."""
-    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "start.md").read_text("utf-8")
     (block,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     small = block.replace("people=10_000, days=100", "people=300, days=5")
     assert small != block
     names = {}
-    exec(compile(small, "README.md", "exec"), names)
+    exec(compile(small, "start.md", "exec"), names)
     assert names["beliefs"].shape == (3, 7, 4)
     assert names["beliefs"].dtype == np.float32
     assert names["result"].daily.num_rows == 5

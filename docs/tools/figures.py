@@ -64,8 +64,8 @@ def day() -> str:
         "A day of tracing",
         "A circle of seven steps: people in isolation stay at home; people meet and the disease "
         "spreads; the highest scores of yesterday are tested; results become known; phones "
-        "exchange messages; noise is added and everybody gets one score; positives stay at home from "
-        "tomorrow on, and the next day begins.",
+        "exchange messages; noise is added and everybody gets one score; positives stay "
+        "at home from tomorrow on, and the next day begins.",
         box(20, 30, 190, ["1. Isolation", "people at home", "meet nobody"]),
         box(245, 30, 190, ["2. Contacts", "people meet,", "the disease spreads"], SECRET),
         box(470, 30, 190, ["3. Choice", "highest scores", "of yesterday"], SHOWN),
@@ -134,9 +134,9 @@ def reach() -> str:
         380,
         "What one test of a person touches",
         "One test of A changes A's alarm. A's alarm is one term in the head counts of those who "
-        "met A, each of which moves by at most 1 before the noise. Whoever never met A is not touched. "
-        "Not covered by the guarantee: A's own score, A's place in the queue for tests, and that A "
-        "stays at home.",
+        "met A, each of which moves by at most 1 before the noise. Whoever never met A is not "
+        "touched. Not covered by the guarantee: A's own score, A's place in the queue for tests, "
+        "and that A stays at home.",
         box(20, 130, 130, ["One test of A", "+ or −"], SECRET),
         box(200, 130, 150, ["Alarm of A", "0 to 1, from A's", "own tests alone"], SECRET),
         arrow((150, 160), (198, 160)),

@@ -92,7 +92,18 @@ def run(
     track: Track | None = None,
     watch: Callable[[dict[str, Any]], None] | None = None,
 ) -> RunResult:
-    """Run the closed loop of a configuration.
+    """Run one epidemic with contact tracing, from the first infections to the last day.
+
+        config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
+        result = dt.run(config)
+        result.summary["peak_infected"]  # the largest share of people in state I
+        result.daily                     # an Arrow table with one row per day; to_pandas()
+        result.plot()                    # the epidemic, and what was done against it
+
+    `dt.methods()`, `dt.presets()` and `dt.scenarios()` list what there is to choose from;
+    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations, and
+    `dnatrace config parameters` prints every key. The same configuration gives the same result,
+    on any number of threads. `dt.compare` runs several on common seeds.
 
     Args:
         config: what to run.
@@ -102,6 +113,9 @@ def run(
             one seed and the same other settings count as the same run.
         track: wraps the days, for instance with a progress bar.
         watch: is given the row of every day when it ends; what it raises ends the run.
+
+    Raises:
+        InputError: something is wrong with the configuration; the message says what, in one line.
     """
     require_config(config, "dt.run takes a configuration")
     start = time.perf_counter()
