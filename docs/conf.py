@@ -30,10 +30,13 @@ html_title = "dnatrace"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+# Excerpts would be fetched, which browsers refuse to pages opened from files; titles suffice.
+html_show_search_summary = False
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "dnatrace"},
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "secondary_sidebar_items": ["page-toc"],

@@ -79,7 +79,7 @@ def check(python: str, *, quick: bool) -> Found:
     with tempfile.TemporaryDirectory(prefix="dnatrace-python-") as place:
         directory = Path(place)
         subprocess.run([python, "-m", "venv", directory / "venv"], check=True)
-        own = directory / "venv" / "bin" / "python"
+        own = str(directory / "venv" / "bin" / "python")
         what = str(ROOT) if quick else f"{ROOT}[dev]"
         pip = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, what], check=True, stderr=subprocess.DEVNULL)
