@@ -25,7 +25,8 @@ from typing import Any
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
 TUTORIALS = sorted(p for p in (DOCS / "tutorials").glob("*.md") if p.name != "index.md")
-RUN = [*TUTORIALS, DOCS / "how-to" / "reading-results.md", DOCS / "start.md"]
+OTHERS = ("start.md", "method.md", "how-to/reading-results.md")
+RUN = [*TUTORIALS, *(DOCS / name for name in OTHERS)]
 
 _FENCE = re.compile(r"^```(python|sh)\n(.*?)^```\n", re.M | re.S)
 _PRINTED = re.compile(r"\n```text\n(.*?)^```\n", re.M | re.S)
