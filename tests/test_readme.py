@@ -1,4 +1,4 @@
-"""The README's commands run as they are printed, from a copy of `examples/`."""
+"""The commands of README and of the how-to run as they are printed, in a copy of `examples/`."""
 
 import re
 import shlex
@@ -16,19 +16,18 @@ from .command_line import run
 from .forked_sweeps import in_process
 
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
-COMMANDS = [
-    shlex.split(line, comments=True)[1:]
-    for block in BLOCKS
-    for line in block.splitlines()
-    if line.startswith("dnatrace ")
-]
-MAKE = [
-    shlex.split(line, comments=True)
-    for block in BLOCKS
-    for line in block.splitlines()
-    if line.startswith("make ")
-]
+README = (ROOT / "README.md").read_text("utf-8")
+HOW_TO = (ROOT / "docs" / "how-to" / "command-line.md").read_text("utf-8")
+
+
+def lines_of(page, program):
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S)
+    lines = (line for block in blocks for line in block.splitlines())
+    return [shlex.split(line, comments=True) for line in lines if line.startswith(f"{program} ")]
+
+
+COMMANDS = [words[1:] for words in lines_of(HOW_TO, "dnatrace")]
+MAKE = lines_of(README, "make")
 # The only changes to what is printed: sizes, appended to commands that begin so. `reproduce` gets
 # the size TINY, too, for which it has no option; sweeps run in the process of the tests.
 SMALLER = {
@@ -83,6 +82,15 @@ def test_the_blocks_are_found():
         "plan",
         "reproduce",
     }
+
+
+def test_the_readme_is_one_screen_with_one_picture_and_five_links():
+    assert len(README.splitlines()) <= 45
+    assert README.count("![") == 1
+    links = re.findall(r"^- \*\*\[[^]]+\]\(([^)]+)\)", README, re.M)
+    assert len(links) == 5
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", README)
+    assert [t for t in targets if not (ROOT / t).is_file()] == []
 
 
 def test_commands_run_as_printed(tmp_path, here):

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from verification import (
     person_audit,
     privacy,
     private_methods,
+    pythons,
     simulators,
     tally,
     threshold,
@@ -348,3 +350,19 @@ def test_threshold(quick):
     assert all(float(r["tests used"]) <= 1.0 for r in rows)
     assert rows[0]["difference"] == ""
     assert "noisy" not in shown
+
+
+def test_pythons(capsys, tmp_path):
+    """This interpreter beside itself would only install; those that are not there are told."""
+    assert pythons.main(["--quick", "no-such-python"]) == 0
+    assert capsys.readouterr().out == "no-such-python: not installed here, not checked\n"
+    assert pythons.version_of(sys.executable).startswith("Python 3.")
+    assert set(pythons.numbers_of(sys.executable, tmp_path)) == {"fn", "headcount", "dna"}
+    other = pythons.Found(python="p", version="Python 3.99", same=False, passed=False)
+    assert "OTHER NUMBERS" in str(other)
+
+
+def test_an_interpreter_with_other_numbers_fails(capsys, monkeypatch):
+    found = pythons.Found(python="p", version="Python 3.99", same=False, passed=False)
+    monkeypatch.setattr(pythons, "check", lambda python, *, quick: found)
+    assert pythons.main(["p"]) == 1

@@ -1,5 +1,7 @@
 """The one exception that means: the input is wrong, and here is where."""
 
+import difflib
+from collections.abc import Iterable
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -14,6 +16,12 @@ def require_number(**values: Any) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InputError(f"{name} must be a number, not {value!r}")
+
+
+def closest(given: object, known: Iterable[str], *, within: str = "") -> str:
+    """Return "; did you mean 'x'?" for the most similar of some names, nothing if none is."""
+    close = difflib.get_close_matches(str(given), list(known), n=1)
+    return f"; did you mean '{within}{close[0]}'?" if close else ""
 
 
 def require_share(name: str, value: float) -> None:

@@ -321,8 +321,8 @@ def load_config(
     """Return a configuration: a preset, then a scenario, a file, settings and overrides.
 
     Args:
-        preset: one of `preset_names()`.
-        scenario: one of `scenario_names()`; None for none.
+        preset: one of `dt.presets()`.
+        scenario: one of `dt.scenarios()`; None for none.
         file: TOML.
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: by dotted key or shortcut; None means not given.

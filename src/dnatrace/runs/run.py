@@ -96,7 +96,18 @@ def run(
     checkpoint: Path | str | None = None,
     checkpoint_every: int = DEFAULT_EVERY,
 ) -> RunResult:
-    """Run the closed loop of a configuration.
+    """Run one epidemic with contact tracing, from the first infections to the last day.
+
+        config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
+        result = dt.run(config)
+        result.summary["peak_infected"]  # the largest share of people in state I
+        result.daily                     # an Arrow table with one row per day; to_pandas()
+        result.plot()                    # the epidemic, and what was done against it
+
+    `dt.methods()`, `dt.presets()` and `dt.scenarios()` list what there is to choose from;
+    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations, and
+    `dnatrace config parameters` prints every key. The same configuration gives the same result,
+    on any number of threads. `dt.compare` runs several on common seeds.
 
     Args:
         config: what to run.
@@ -109,6 +120,9 @@ def run(
         checkpoint: a file to keep the run in while it lasts: called again after it was killed, it
             resumes after the last day that was kept, to the same bits. Removed at the end.
         checkpoint_every: how many days are run between two writings.
+
+    Raises:
+        InputError: something is wrong with the configuration; the message says what, in one line.
     """
     require_config(config, "dt.run takes a configuration")
     require_text(name=name)

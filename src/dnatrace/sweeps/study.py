@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, Unpack
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, closest
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
@@ -181,6 +182,34 @@ class Study(Generic[Label]):
         found = self.difference(label, baseline, metric)
         return dict(zip(names, (found.mean, *found.interval), strict=True))
 
+    def to_pandas(self) -> Any:
+        """Return one row per label and seed as a pandas data frame; needs pandas."""
+        return self._runs().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return one row per label and seed as a polars data frame; needs polars."""
+        return import_module("polars").from_arrow(self._runs())
+
+    def _runs(self) -> pa.Table:
+        """Return every number of every summary, one row per label and seed."""
+        rows = []
+        for label, summaries in self.summaries.items():
+            for seed, summary in zip(self.seeds, summaries, strict=True):
+                plain = {k: v for k, v in summary.items() if not isinstance(v, dict | list)}
+                rows.append({"label": str(label)} | plain | {"seed": seed})
+        return pa.Table.from_pylist(rows)
+
+    def plot(self, metric: str = "peak_infected") -> Any:
+        """Draw a number of the summaries, a dot per seed with means and intervals; return axes."""
+        import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to import)
+
+        from dnatrace.sweeps.figures import draw_study  # noqa: PLC0415
+
+        size = (7.0, 1.5 + 0.4 * len(self.summaries))
+        axes = plt.figure(figsize=size, layout="constrained").subplots()
+        draw_study(axes, self, metric)
+        return axes
+
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
         head = "".join(f"<th>{html.escape(metric)}</th>" for metric in SHOWN)
@@ -211,7 +240,8 @@ def _check_label(label: object, labels: Iterable[object], what: str = "label") -
     known = list(labels)
     if not isinstance(label, Hashable) or label not in known:
         listed = ", ".join(f"'{one}'" for one in known)
-        raise InputError(f"{what} '{label}' is not among the labels: {listed}")
+        guess = closest(label, map(str, known))
+        raise InputError(f"{what} '{label}' is not among the labels: {listed}{guess}")
 
 
 def _check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> None:
@@ -222,7 +252,10 @@ def _check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> Non
     ]
     if not isinstance(metric, str) or any(metric not in known for known in numbers):
         listed = ", ".join(numbers[0] if numbers else ())
-        raise InputError(f"metric '{metric}' is not among the numbers of a summary: {listed}")
+        guess = closest(metric, numbers[0] if numbers else ())
+        raise InputError(
+            f"metric '{metric}' is not among the numbers of a summary: {listed}{guess}"
+        )
 
 
 def _or_none(value: float) -> float | None:
