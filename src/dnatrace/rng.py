@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit, prange, types
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace.errors import InputError
@@ -32,6 +32,11 @@ _TWO_TO_MINUS_52 = 2.0**-52
 
 # A draw counter no caller of `uniform` or `normal` uses, so that generators never meet them.
 _GENERATOR_MARK = 0x67656E65726174
+
+# Counters and keys are unsigned whatever the caller has: one compiled version serves all callers,
+# where every combination of types and literals would be compiled by itself.
+_WORDS = types.UniTuple(types.uint64, 4)(*[types.uint64] * 5)  # type: ignore[no-untyped-call]
+_DRAW = types.float64(*[types.uint64] * 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Stream:
         return np.random.Generator(np.random.Philox(key=address, counter=counter))
 
 
-@njit(cache=True)
+@njit(_WORDS, cache=True)
 def philox(key: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
     """Return the four 32-bit words of Philox4x32-10 at a counter, as uint64.
 
@@ -92,14 +97,14 @@ def philox(key: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
     return x0, x1, x2, x3
 
 
-@njit(cache=True)
+@njit(types.float64(types.uint64, types.uint64), cache=True)
 def open_unit(high: Any, low: Any) -> Any:
     """Turn two 32-bit words into a float64 strictly between 0 and 1 (52 random bits)."""
     bits = (high << np.uint64(20)) | (low >> np.uint64(12))
     return (np.float64(bits) + 0.5) * _TWO_TO_MINUS_52
 
 
-@njit(cache=True)
+@njit(_DRAW, cache=True)
 def uniform_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
     """Draw one uniform of (0, 1) at a counter."""
     w0, w1, _, _ = philox(key, person, day, draw, 0)

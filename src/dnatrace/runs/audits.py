@@ -121,7 +121,7 @@ def _method_maker(config: RunConfig) -> Callable[[int], Method]:
     """Return what makes the method of a configuration from a seed for its noise."""
 
     def make(seed: int) -> Method:
-        return config.method.build(config.method_setup(config.privacy.source(seed)))
+        return config.tracer.build(config.method_setup(config.privacy.source(seed)))
 
     return make
 

@@ -229,6 +229,11 @@ class RunConfig(Settings):
         )
 
     @property
+    def tracer(self) -> Any:
+        """The settings of the method, with what it ships for a policy like this one."""
+        return self.method.in_world(levers=self.policy.keeps_diary)
+
+    @property
     def own_tests(self) -> bool:
         """Whether messages are functions of their sender's own tests alone."""
         once = self.exchange is ExchangeKind.ROUNDS and self.seir.rounds == 1
@@ -278,7 +283,7 @@ class RunConfig(Settings):
         """
         values = _changed(self, stored)
         for section in CATALOGUES:
-            plugin: Plugin = getattr(self, section)
+            plugin: Plugin = self.tracer if section == "method" else getattr(self, section)
             if section in stored:
                 own = {
                     key: value

@@ -121,7 +121,8 @@ def run(
         if watch is not None:
             watch(row)
         ledger.record(log.released.event)
-        ledger.meetings = max(ledger.meetings, log.contacts.most_meetings())
+        met = log.contacts.most_meetings()
+        ledger.meetings_per_day = max(ledger.meetings_per_day, met)
         if log.selection is not None:
             ledger.record(log.selection)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
@@ -152,7 +153,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         tests = tests.model_copy(update={"capacity": 0.0})
         policy = policy.without_scores()
     tracer = (
-        config.method.build(config.method_setup())
+        config.tracer.build(config.method_setup())
         if method is None
         else as_method(method, n_days=config.days)
     )

@@ -226,4 +226,4 @@ class City(People):
             self._counts,
         )
         offsets, senders, kinds = _kernels.pack_contacts(self._room, self._scratch, self._counts)
-        return DayContacts(offsets=offsets, senders=senders, kinds=kinds)
+        return DayContacts(offsets=offsets, senders=senders, kinds=kinds, mutual=True)
