@@ -245,6 +245,16 @@ def test_columns_stay_aligned_where_signs_are_spelled(monkeypatch, encoding):
     assert ("epsilon" in text, "per mille" in text) == (encoding != "utf-8",) * 2
 
 
+def test_a_label_that_the_shell_cannot_read_says_why(tmp_path):
+    """In a locale of ASCII arguments are bytes; that is not too long a label."""
+    label = "Gr\udcc3\udcbc\udcc3\udc9fe"
+    done = run("run", "--people", "60", "--out", "runs", "--label", label, cwd=tmp_path)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert done.stderr == "dnatrace: label: the encoding of this shell cannot read it; " + (
+        "LC_ALL=C.UTF-8 can\n"
+    )
+
+
 # --- presets ---
 
 
