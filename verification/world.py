@@ -37,6 +37,8 @@ from verification.world_words import (
 
 FIRST_SEED = 17_001  # apart from the seeds on which anything was chosen or trained
 _SENT_HOME = {"policy.quarantine.capacity": 0.005}
+# People with symptoms stay at home until they have their result, as many as isolate after it.
+_WAIT = {"policy.symptoms.waits_at_home": True, "policy.symptoms.adherence": 0.8}
 # Rows of the table: a scenario, and what is changed in it.
 CELLS: dict[str, tuple[str, dict[str, Any]]] = {
     "paper": ("paper", {}),
@@ -50,6 +52,8 @@ CELLS: dict[str, tuple[str, dict[str, Any]]] = {
     "uk-2020-autumn, 0.5 % sent home per day": ("uk-2020-autumn", _SENT_HOME),
     "adoption-60": ("adoption-60", {}),
     "adoption-60, 0.5 % sent home per day": ("adoption-60", _SENT_HOME),
+    "adoption-60, the ill wait at home": ("adoption-60", _WAIT),
+    "adoption-60, both": ("adoption-60", _SENT_HOME | _WAIT),
     "variant": ("variant", {}),
     "school-term": ("school-term", {}),
 }
