@@ -186,10 +186,10 @@ def test_two_settings_of_a_store_are_compared(report_store):
     names = [group.label for group in acting]
     assert told[1].startswith("With ")
     assert "instead of" in told[1]
-    assert all(f"ith {name} " in told[1] for name in names)
+    assert all(f"ith “{name}” " in told[1] for name in names)
     assert re.search(r" (more|fewer) infections than | no more than chance apart ", " ".join(told))
     for name in names:
-        assert any(text.startswith(f"With {name}: ") and "days at home" in text for text in told)
+        assert any(text.startswith(f"With “{name}”: ") and "days at home" in text for text in told)
 
 
 def test_an_older_store_has_no_paragraph(report_store):

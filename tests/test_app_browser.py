@@ -135,6 +135,8 @@ def path_of(page):
 def test_every_view_fits_and_passes_axe(visit, served, width, other, scheme):
     page = answered(visit(f"{TINY}&b.people=300&b.days=12&b.initially_infected=8", width, scheme))
     page.locator("#whatif details").evaluate_all("all => all.forEach(d => { d.open = true; })")
+    run = page.locator("#run").bounding_box()  # in sight without scrolling, also with all unfolded
+    assert run["y"] + run["height"] <= 900
     for view in VIEWS:
         opened(page, view)
         assert violations(page) == [], view

@@ -54,7 +54,7 @@ def _tells_enough(group: Group) -> bool:
 
 
 def _side(group: Group) -> Side:
-    return Side(name=group.label, runs=[_told(run) for run in group.runs])
+    return Side(name=f"“{group.label}”", runs=[_told(run) for run in group.runs])
 
 
 def _told(run: StoredRun) -> Told:
