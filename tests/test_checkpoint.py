@@ -204,7 +204,7 @@ def test_what_cannot_resume_says_so(tmp_path):
     with pytest.raises(InputError, match="simulator Elsewhere cannot resume"):
         Checkpoint(path=path, digest="0").check(simulator)
     with pytest.raises(InputError, match="needs a name"):
-        dt.run(dt.RunConfig(**SMALL), method=lambda *_: None, checkpoint=path)
+        dt.run(dt.RunConfig(**SMALL), method=dt.methods.oracle.Oracle(), checkpoint=path)
     with pytest.raises(InputError, match="1 or more"):
         dt.run(dt.RunConfig(**SMALL), checkpoint=path, checkpoint_every=0)
 

@@ -14,6 +14,7 @@ FLOORS = [
     {"settings"},
     {"files", "tables", "_csr", "reference_data", "plugins"},
     {"gamma", "records", "rng", "seir", "lists"},
+    {"parquet"},
     {"simulators", "inference", "networks"},
     {"privacy"},
     {"methods"},
