@@ -12,10 +12,11 @@ from importlib import resources
 from types import SimpleNamespace
 
 import httpx
+import numpy as np
 import pytest
 
 import dnatrace as dt
-from dnatrace.app import controls, desk, studies
+from dnatrace.app import controls, desk, neighbourhood, studies
 from dnatrace.app.asked import Asked, arms_of, as_script, as_toml
 from dnatrace.app.door import _SHARED
 from dnatrace.app.studies import State
@@ -26,6 +27,7 @@ from dnatrace.runs import store as stores
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.presets import preset_names
 from dnatrace.runs.scenarios import scenario_names
+from dnatrace.simulators.base import ContactKind
 from tests.app_server import PATIENCE, TINY, question, running, until
 from tests.app_tasks import dies, nothing, sleeps
 from tests.command_line import run as command
@@ -454,6 +456,16 @@ def test_a_neighbourhood_is_recorded(served):
     found = ask(served, "neighbourhood", open_method).json()
     assert found["private"] is False
     assert found["days"][-1]["shown"] == found["days"][-1]["quiet"]
+
+
+def test_a_meeting_is_drawn_once_whoever_hears_of_it():
+    """2 and 4 hear of each other, 4 of 3, 2 of 5; 0 is not in the picture."""
+    senders, receivers = [2, 4, 3, 5, 0], [4, 2, 4, 2, 2]
+    day = dt.DayContacts.from_pairs(senders, receivers, n_people=6)
+    place = np.array([-1, -1, 3, 0, 1, 2])  # of each person
+    random = int(ContactKind.RANDOM)
+    met = [[1, 3, random], [0, 1, random], [2, 3, random]]
+    assert sorted(neighbourhood._meetings(day, place)) == sorted(met)
 
 
 def test_noise_is_what_keeps_the_attacker_from_knowing(served):

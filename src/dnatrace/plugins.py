@@ -5,7 +5,6 @@ it stands for. A package of somebody else registers one by an entry point in the
 `dnatrace.methods`, `dnatrace.simulators` or `dnatrace.policies`; docs/plugins.md shows how.
 """
 
-import difflib
 import importlib.metadata
 import logging
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 
 from pydantic import BaseModel, Field
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, closest
 from dnatrace.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -87,6 +86,7 @@ class Catalogue(Generic[P]):
         if name not in self._plugins:
             raise InputError(
                 f"{self._kind.noun} '{name}' does not exist; there are {', '.join(self.names)}"
+                f"{closest(name, self.names)}"
             )
         return self._plugins[name]
 
@@ -141,9 +141,7 @@ class Catalogue(Generic[P]):
         noun = self._kind.noun
         known = sorted({name for plugin in self for name in plugin.names_in_files()})
         if not any(knows(plugin, key) for plugin in self):
-            close = difflib.get_close_matches(key, known, n=1)
-            guess = f"; did you mean '{noun}.{close[0]}'?" if close else ""
-            raise InputError(f"unknown key '{noun}.{key}'{guess}")
+            raise InputError(f"unknown key '{noun}.{key}'{closest(key, known, within=f'{noun}.')}")
         if key in self._own and value is not None:
             raise InputError(f"{noun}.{key}: {noun} '{chosen.title()}' has none, not {value!r}")
         return False

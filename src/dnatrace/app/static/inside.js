@@ -82,7 +82,7 @@ class Inside {
       make("label", { for: "inside-person" }, "Person "), this.choice, this.about,
       make("h3", {}, "Their fortnight"),
       make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "The fortnight of the chosen person" }, table),
-      make("p", { class: "note" }, "* A secret of the phone. Heard: of everybody met in 14 days, how many the phone takes to be "
+      make("p", { class: "note" }, "* A secret of the phone. Heard: of everybody met on the days it keeps, how many the phone takes to be "
         + "infectious. Shown: the share of all people whose score is lower; quiet: what it would be without noise. Of the "
         + "people met, those in the picture count as ill or not."),
     );
@@ -236,7 +236,7 @@ class Inside {
 
   phone(i, today) {
     if (!this.data.app[i]) return "They have no app.";
-    const heard = `The phone has heard of ${shown(today.heard[i])} infectious people in 14 days (secret).`;
+    const heard = `The phone has heard of ${shown(today.heard[i])} infectious people in ${this.data.window} days (secret).`;
     const shows = `It shows a score above ${shown(today.shown[i])} % of all people`;
     if (!this.data.private) return `${heard} ${shows}; this method adds no noise.`;
     return `${heard} ${shows}; without noise it would be ${shown(today.quiet[i])} %.`;
