@@ -26,7 +26,7 @@ from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance
 from dnatrace.runs.quantities import written_summary
 from dnatrace.simulators.base import Simulator, SimulatorSetup
-from dnatrace.tracing import Loop
+from dnatrace.tracing import DayLog, Loop
 
 _LOG = logging.getLogger(__name__)
 _NOBODY = "tests.capacity %g of %d people is less than one test per day: nobody is tested by score"
@@ -97,13 +97,11 @@ def run(
         config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
         result = dt.run(config)
         result.summary["peak_infected"]  # the largest share of people in state I
-        result.daily                     # an Arrow table with one row per day; to_pandas()
-        result.plot()                    # the epidemic, and what was done against it
+        result.plot()  # of result.daily, a table with one row per day
 
     `dt.methods()`, `dt.presets()` and `dt.scenarios()` list what there is to choose from;
-    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations, and
-    `dnatrace config parameters` prints every key. The same configuration gives the same result,
-    on any number of threads. `dt.compare` runs several on common seeds.
+    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations. The
+    same configuration gives the same result; `dt.compare` runs several on common seeds.
 
     Args:
         config: what to run.
@@ -115,13 +113,11 @@ def run(
         watch: is given the row of every day when it ends; what it raises ends the run.
 
     Raises:
-        InputError: something is wrong with the configuration; the message says what, in one line.
+        InputError: something is wrong; the message says what, in one line.
     """
     require_config(config, "dt.run takes a configuration")
     start = time.perf_counter()
-    if name is not None and method is None:
-        raise InputError("name: it is for a method given as an object, and there is none")
-    asked = config if method is None else _asked(config, method, name)
+    asked = _asked(config, method, name)
     loop = build_loop(config, method=method)
     if loop.most_tests == 0 < loop.laboratory.rules.capacity:
         _LOG.warning(_NOBODY, loop.laboratory.rules.capacity, loop.simulator.n_people)
@@ -132,10 +128,7 @@ def run(
         row = meter.observe(log)
         if watch is not None:
             watch(row)
-        ledger.record(log.released.event)
-        ledger.meetings = max(ledger.meetings, log.contacts.most_meetings())
-        if log.selection is not None:
-            ledger.record(log.selection)
+        _record(log, ledger)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
     nameless = {"config_digest": None} if method is not None and name is None else {}
     return RunResult(
@@ -152,6 +145,14 @@ def run(
         | {"simulator": getattr(loop.simulator, "source", "built in")}
         | nameless,
     )
+
+
+def _record(log: DayLog, ledger: Ledger) -> None:
+    """Enter what was released on a day."""
+    ledger.record(log.released.event)
+    ledger.meetings = max(ledger.meetings, log.contacts.most_meetings())
+    if log.selection is not None:
+        ledger.record(log.selection)
 
 
 def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = False) -> Loop:
@@ -223,7 +224,11 @@ def require_config(value: Any, what: str) -> None:
 
 
 def _asked(config: RunConfig, method: Any, name: str | None) -> RunConfig:
-    """Return the configuration of an object's run; one without a name goes by its class."""
+    """Return the configuration of a run; an object without a name goes by its class."""
+    if name is not None and method is None:
+        raise InputError("name: it is for a method given as an object, and there is none")
+    if method is None:
+        return config
     if name is not None:
         return named_outside(config, name)
     return config.model_copy(update={"method": OutsideSettings(name=type(method).__name__)})
