@@ -107,8 +107,7 @@ def run(
         config: what to run.
         method: an object to use instead of the configuration's method: a `methods.base.Method` or
             a `methods.ranker.Ranker`. Without a name its result has no digest and cannot be stored.
-        name: what the object is called in stores and reports, with its version. Runs of one name,
-            one seed and the same other settings count as the same run.
+        name: what the object is called in stores, with its version; it names the run.
         track: wraps the days, for instance with a progress bar.
         watch: is given the row of every day when it ends; what it raises ends the run.
 
