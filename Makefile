@@ -9,6 +9,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Modules are compiled when they are imported, not all that is installed beforehand: half the time.
+# And kept, whatever the shell says: the environment is make's own, and anew it takes seconds per start.
+unexport PYTHONDONTWRITEBYTECODE
 PIP    := pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: run test quick lint types unit docs coverage lock verify benchmark clean

@@ -148,6 +148,24 @@ def test_make_run_as_printed(tmp_path):
     assert names >= {"summary.json", "daily.csv", "statement.txt", "provenance.json", "report.html"}
 
 
+def test_a_python_of_another_name_will_do(tmp_path):
+    """A machine that has `python3` and no `python3.11`."""
+    copy_of_the_makefile(tmp_path)
+    for name, program in (("python3", sys.executable), ("sh", "/bin/sh")):
+        (tmp_path / "bin" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).symlink_to(program)
+    done = subprocess.run(
+        [shutil.which("make"), "-n", "run"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(tmp_path / "bin")},
+    )
+    (venv,) = (line for line in done.stdout.splitlines() if "-m venv" in line)
+    assert venv == f"{tmp_path / 'bin' / 'python3'} -m venv .venv"
+
+
 def test_an_older_python_is_refused_in_one_line(tmp_path):
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n")

@@ -124,9 +124,14 @@ class Catalogue(Generic[P]):
         return {key: value for key, value in flat if self._counts(chosen, key, value)}
 
     def flattened(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return a section for the named plug-in, with the table of its own laid over the rest."""
+        """Return a section for the named plug-in, with the table of its own laid over the rest.
+
+        A section that was written for another one leaves behind what only that one knows.
+        """
         tables = {k: v for k, v in values.items() if k in self and isinstance(v, Mapping)}
         flat = {k: v for k, v in values.items() if k not in tables}
+        if name in self and values.get("name", name) != name:
+            flat = {k: v for k, v in flat.items() if not self.ignores(name, k)}
         return flat | {"name": name} | dict(tables.get(name, {}))
 
     def _counts(self, chosen: type[P], key: str, value: Any) -> bool:

@@ -21,6 +21,7 @@ from dnatrace.policy.base import (
     Evening,
     FollowsUp,
     Ids,
+    KeepsDiary,
     Measures,
     Policy,
     Publishes,
@@ -228,7 +229,7 @@ class Loop:
         sample, told, queue = self._test(state, chosen, states, isolated)
         clock.lap("test")
 
-        public = self._public(state, isolated, day)
+        public = self._public(state, isolated, policy_state)
         secret = self._exchange(state.window, public, states)
         clock.lap("infer")
         released, method_state, silence = self._release(state, public, secret)
@@ -283,7 +284,7 @@ class Loop:
         contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
         enter = state.window.push_after if self.contacts_before_tests else state.window.push
-        enter(DayContacts(offsets=met.offsets, senders=met.senders))
+        enter(replace(met, kinds=None))
         state.log.push_day()
         return contacts, self.simulator.states
 
@@ -353,9 +354,12 @@ class Loop:
         nobody = np.zeros(self.simulator.n_people, dtype=np.bool_)
         return policy_state, Measures(quarantined=nobody, notices=n_asked)
 
-    def _public(self, state: LoopState, isolated: NDArray[np.bool_], day: int) -> PublicFacts:
+    def _public(
+        self, state: LoopState, isolated: NDArray[np.bool_], policy_state: Any
+    ) -> PublicFacts:
+        policy = self.policy
         return PublicFacts(
-            day=day,
+            day=state.day + 1,
             first_day=state.window.first_day,
             counts=state.window.counts,
             outcomes=state.log.outcomes,
@@ -363,6 +367,7 @@ class Loop:
             test_errors=self.laboratory.rules.believed,
             age_groups=self.simulator.age_groups,
             isolated=isolated,
+            diary=policy.diary(policy_state) if isinstance(policy, KeepsDiary) else None,
         )
 
     def _exchange(
@@ -373,7 +378,12 @@ class Loop:
         with_messages = self.with_messages or needs is Needs.MESSAGES
         received = None
         if with_messages or needs is Needs.EXPOSURES:
-            received = self.exchange.receive(window, public.outcomes, with_messages=with_messages)
+            received = self.exchange.receive(
+                window,
+                public.outcomes,
+                with_messages=with_messages,
+                with_exposures=needs is Needs.EXPOSURES,
+            )
         return SecretFacts(
             window=window.snapshot(),
             exposures=received.exposures if received else None,

@@ -10,14 +10,14 @@ facts. docs/guarantees.md has the proof, docs/headcount.md what it reaches.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind, OwnTests
-from dnatrace.inference.heads import Closeness, head_counts
+from dnatrace.inference.heads import Closeness, Ids, head_counts
 from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, RELEASE
@@ -49,6 +49,7 @@ class HeadcountRelease(StrEnum):
 
 
 DECODERS = {HeadcountRelease.DAILY: "headcount", HeadcountRelease.NEWS: "headcount-news"}
+OF_WORLD = "-world"  # ends the name of a decoder that was trained where levers are on
 
 
 class HeadcountSettings(MethodSettings):
@@ -63,7 +64,8 @@ class HeadcountSettings(MethodSettings):
     release: HeadcountRelease = setting(HeadcountRelease.DAILY, RELEASE)
     decoder: str | None = setting(
         None,
-        "decoder of `headcount`: a path; if absent the one that ships for the release",
+        "decoder of `headcount`: a name or a path; if absent the one that ships for the release, "
+        "with levers or without",
         source="docs/headcount.md",
     )
 
@@ -71,6 +73,10 @@ class HeadcountSettings(MethodSettings):
     def adds_noise(self) -> bool:
         """Whether scores have noise."""
         return True
+
+    def in_world(self, *, levers: bool) -> Self:
+        """Return the settings with the decoder that ships where levers are on, if none is given."""
+        return with_decoder(self, DECODERS[self.release]) if levers else self
 
     def load(self) -> Decoder:
         """Return the decoder."""
@@ -88,6 +94,16 @@ class HeadcountSettings(MethodSettings):
     def training(self) -> str:
         """Where the decoder comes from."""
         return trained_on(self.load(), "noisy numbers and public facts alone")
+
+
+SettingsOfDecoder = TypeVar("SettingsOfDecoder", bound=MethodSettings)
+
+
+def with_decoder(settings: SettingsOfDecoder, name: str) -> SettingsOfDecoder:
+    """Return settings with the decoder of a world with levers, unless they name one."""
+    if getattr(settings, "decoder", None) is not None:
+        return settings
+    return settings.model_copy(update={"decoder": name + OF_WORLD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,6 +166,11 @@ class Headcount(PrivateMethod):
         return self.decoder.heads
 
     @property
+    def bounds(self) -> tuple[float, ...]:
+        """Of the channels that are counted at the noise of the target."""
+        return self.heads.bounds_at(self.mechanism.multiplier)
+
+    @property
     def lifetime(self) -> Lifetime:
         """How a contact, and a test result of a person, spend."""
         days = self.setup.window_days
@@ -192,7 +213,7 @@ class Headcount(PrivateMethod):
             mechanism=self.mechanism,
             statistic=self.statistic(public, secret, memory),
             memory=Known(first_day=public.first_day, outcomes=public.outcomes),
-            keep=(self.setup.window_days - 1) * self.decoder.channels,
+            keep=(self.setup.window_days - 1) * len(self.bounds),
         )
 
     def statistic(
@@ -201,58 +222,61 @@ class Headcount(PrivateMethod):
         """Return the numbers of everybody [channels, people], 0 for those who met nobody.
 
         A person is in one channel of a receiver at most, so the sensitivity of a single number is
-        that of all of them together. Channels that are merged at the noise of the target hold 0 and
-        get no noise.
+        that of all of them together. Where channels are merged at the noise of the target there is
+        one row.
         """
         messages = self.setup.require_messages(public, secret)
         if self.variant is HeadcountRelease.DAILY:
-            alarms = standing_alarms(messages, public, self.decoder.alarm)
+            people, alarms = standing_alarms(messages, public, self.decoder.alarm)
         else:
-            alarms = news_alarms(public, memory)
-        bounds = self.heads.bounds_at(self.mechanism.multiplier)
-        closeness = Closeness(fading=self.heads.fading, bounds=bounds)
-        counts = np.zeros((self.decoder.channels, public.n_people))
-        counts[: len(bounds)] = head_counts(secret.window, alarms, closeness)
-        reached = np.zeros(counts.shape)
-        reached[: len(bounds)] = np.where(public.counts.any(axis=0), SENSITIVITY, 0.0)
-        return Bounded(values=counts, sensitivity=reached)
+            people, alarms = news_alarms(public, memory)
+        closeness = Closeness(fading=self.heads.fading, bounds=self.bounds)
+        counts = head_counts(secret.window, alarms, closeness, of=people)
+        reached = np.where(public.counts.any(axis=0), SENSITIVITY, 0.0)
+        return Bounded(values=counts, sensitivity=np.broadcast_to(reached, counts.shape))
 
-    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
+    def settle(
+        self, noisy: Floats, past: Sequence[Floats], public: PublicFacts
+    ) -> NDArray[np.float32]:
         """Return what today's noisy numbers say for an infection, each for itself."""
         del past, public
-        return head_evidence(noisy, self.mechanism.multiplier).astype(np.float64)
+        return head_evidence(noisy, self.mechanism.multiplier)
 
     def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
         """Return what the decoder makes of what the numbers of the last days said."""
-        channels = self.decoder.channels
-        by_release = noisy.reshape(-1, channels, public.n_people)[::-1]
-        inputs = decoder_inputs(public, prepared)
-        numbers = by_release.reshape(-1, public.n_people)
-        return self.decoder.scores(numbers, SENSITIVITY * self.mechanism.multiplier, inputs)
+        noise, inputs = SENSITIVITY * self.mechanism.multiplier, decoder_inputs(public, prepared)
+        counted = len(self.bounds)
+        return self.decoder.scores(noisy, noise, inputs, counted=counted, newest_last=True)
 
 
-def standing_alarms(messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm) -> Floats:
-    """Return how much everybody alarms by day, in [0, 1]: float64 [days, people].
+def standing_alarms(
+    messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm
+) -> tuple[Ids, Floats]:
+    """Return who may alarm, ids, and how much by day, in [0, 1]: float64 [days, those people].
 
     A message is taken relative to that of somebody just found positive, a public number: however
-    often tests err, what a fresh positive result says is a full alarm.
+    often tests err, what a fresh positive result says is a full alarm. Who never exceeds what is
+    background does not alarm.
     """
     exchange = OwnTests(parameters=public.parameters, test_errors=public.test_errors)
-    return alarm(messages / max(exchange.just_found, _LEAST))
+    found = max(exchange.just_found, _LEAST)
+    largest = (messages.max(axis=0) / found).astype(np.float64)
+    people = np.flatnonzero(largest > alarm.low)
+    return people, alarm(messages[:, people] / found)
 
 
-def news_alarms(public: PublicFacts, memory: Known | None) -> Floats:
-    """Return 1 for people whose positive result became known today, else 0: [days, people].
+def news_alarms(public: PublicFacts, memory: Known | None) -> tuple[Ids, Floats]:
+    """Return whose positive result became known today, ids, and an alarm of 1 on all their days.
 
-    The same on every day of the window, so that a contact of any of them counts.
+    The same on every day of the window, so that a contact of any of them counts: [days, people].
 
     Guarantee: a test result is in the alarms of one day, whatever other tests there are.
     """
     fresh = public.outcomes == 1
     if memory is not None:
         fresh &= ~memory.covers(public)
-    today = fresh.any(axis=0).astype(np.float64)
-    return np.broadcast_to(today, public.outcomes.shape)
+    people = np.flatnonzero(fresh.any(axis=0))
+    return people, np.ones((public.n_days, people.size))
 
 
 def decoder_inputs(public: PublicFacts, rate: ContactRate) -> DecoderInputs:
@@ -262,4 +286,5 @@ def decoder_inputs(public: PublicFacts, rate: ContactRate) -> DecoderInputs:
         mean_contacts=rate.mean,
         age_groups=public.age_groups,
         test_errors=public.test_errors,
+        diary=public.diary,
     )
