@@ -114,7 +114,7 @@ def run(
         name: what the object is called in stores, with its version; it names the run.
         track: wraps the days, for instance with a progress bar.
         watch: is given the row of every day when it ends; what it raises ends the run.
-        checkpoint: a file that keeps the run while it lasts: a killed one resumes, to the same bits.
+        checkpoint: a file that keeps the run while it lasts: a killed one resumes, same bits.
         checkpoint_every: how many days are run between two writings.
 
     Raises:
