@@ -55,7 +55,7 @@ def score(decoder, numbers, noise, inputs, person):
     """Input by input, layer by layer, for one person; the newest release first."""
     channels = len(decoder.heads.bounds)
     known = 14 * channels
-    x = [0.0] * (known + 14 + 14 + 1 + 9 + 3)
+    x = [0.0] * (known + 14 + 14 + 1 + 9)
     for i, noisy in enumerate(numbers[:, person]):
         x[i] = evidence(noisy, noise)
     for age, outcome in enumerate(inputs.outcomes[::-1, person]):
@@ -64,9 +64,15 @@ def score(decoder, numbers, noise, inputs, person):
     x[known + 28] = math.log(1.0 + inputs.mean_contacts[person])
     if inputs.age_groups is not None and inputs.age_groups[person] < 9:
         x[known + 29 + inputs.age_groups[person]] = 1.0
-    x[known + 38] = math.log(min(max(noise, 0.1), 1000.0)) / 2.0
-    x[known + 39] = math.log(inputs.test_errors.false_positive_rate + 1e-3)
-    x[known + 40] = math.log(inputs.test_errors.false_negative_rate + 1e-3)
+    if decoder.diary:  # asked for a test (1), was told of a case (2), at home (4), by day
+        flags = [int(day) for day in inputs.diary[::-1, person]]
+        flags += [0] * (14 - len(flags))
+        for flag in (1, 2, 4):
+            x += [1.0 if day & flag else 0.0 for day in flags]
+        x += [1.0 if flags[0] & 8 else 0.0]  # was found positive before
+    x += [math.log(min(max(noise, 0.1), 1000.0)) / 2.0]
+    x += [math.log(inputs.test_errors.false_positive_rate + 1e-3)]
+    x += [math.log(inputs.test_errors.false_negative_rate + 1e-3)]
     for layer in range(3):
         weight, bias = decoder.weights[f"{layer}.weight"], decoder.weights[f"{layer}.bias"]
         x = [
@@ -88,11 +94,12 @@ def straight_decoder(heads):
     return Decoder(name="straight", alarm=ALARM, weights=weights, provenance={}, heads=heads)
 
 
-def random_decoder(heads, seed=0, width=6):
+def random_decoder(heads, seed=0, width=6, *, diary=False):
     rng = np.random.default_rng(seed)
-    named = shapes(width, len(heads.bounds))
+    named = shapes(width, len(heads.bounds), diary=diary)
     weights = {k: rng.normal(size=s).astype(np.float32) for k, s in named.items()}
-    return Decoder(name="random", alarm=ALARM, weights=weights, provenance={}, heads=heads)
+    about = {"provenance": {}, "heads": heads, "diary": diary}
+    return Decoder(name="random", alarm=ALARM, weights=weights, **about)
 
 
 def headcount(

@@ -10,12 +10,14 @@ from dnatrace.errors import InputError
 from dnatrace.methods.base import Setup
 from dnatrace.methods.fn import FnSettings
 from dnatrace.methods.tally import Tally
-from dnatrace.networks.decoder import Decoder, DecoderInputs, load_decoder
+from dnatrace.networks.decoder import Decoder, DecoderInputs, load_decoder, shapes
+from dnatrace.privacy import mechanisms
 from dnatrace.privacy.accounting import Target
+from dnatrace.records import Diary
 from dnatrace.runs.config import load_config
 from dnatrace.seir import TestErrors
 from dnatrace.training import decoder as training
-from dnatrace.training import decoder_cases, person_rounds
+from dnatrace.training import decoder_cases, person_rounds, world_rounds
 from dnatrace.training import decoder_rounds as rounds
 from dnatrace.training.decoder import Cases, Settings
 
@@ -114,10 +116,88 @@ def test_rows_drawn_are_of_one_day_and_the_infected_comes_first():
     assert (days == days[:, :1]).all()
 
 
-def test_delays_are_refused():
-    config = load_config(preset="realistic", overrides={"people": 300, "days": 8})
-    with pytest.raises(InputError, match="without delays"):
-        decoder_cases.record(config, FnSettings().build(config.method_setup()))
+@pytest.fixture(scope="module")
+def late_run():
+    """With levers, a day until the test, another until the result, and some without the app."""
+    changed = {"people": 800, "days": 24, "seed": 6, "initially_infected": 40}
+    changed |= {"policy.household.days": 10, "policy.quarantine.capacity": 0.0, "method": "fn"}
+    config = load_config(scenario="adoption-60", overrides=changed)
+    seen = {}
+
+    class Watching:
+        needs = FnSettings().build(config.method_setup()).needs
+
+        def start(self, n_people):
+            return None
+
+        def release(self, public, secret, state):
+            seen[public.day] = replace(public, outcomes=public.outcomes.copy())
+            return mechanisms.publish_public(np.zeros(public.n_people), day=public.day), None
+
+    return decoder_cases.record(config, Watching()), seen
+
+
+def test_late_results_and_diaries_are_seen_as_phones_see_them(late_run):
+    run, seen = late_run
+    assert (run.diary & Diary.TOLD).any()
+    assert (run.diary & Diary.ASKED).any()
+    for day, public in enumerate(seen.values()):
+        past = slice(max(0, day - 13), day + 1)
+        assert np.array_equal(run.known(past), public.outcomes)
+        assert np.array_equal(run.diary[past], public.diary)
+
+
+def test_finding_somebody_is_worth_their_infectious_days_at_home(late_run):
+    run, _ = late_run
+    day = 10
+    worth = decoder_cases._found(run, day)
+    for person in range(run.seir.shape[1]):
+        found = run.seir[day + 2, person] in (1, 2)  # chosen on day + 1, tested a day later
+        at_home = run.seir[day + 4 : day + 14, person]  # known on day + 3, at home from then on
+        assert worth[person] == (sum(at_home == 2) if found else 0)
+    assert worth.any()
+
+
+def test_who_waits_for_a_result_is_not_to_be_chosen_unless_they_may_be_sent_home(late_run):
+    run, _ = late_run
+    day = 12
+    able = run.able(day)
+    waiting = (run.results[day : day + 2] >= 0).any(axis=0)  # tested on these days, known later
+    assert waiting.any()
+    assert np.array_equal(able, run.free[day + 1] & run.has_app & ~waiting)
+    home = replace(run, by_score_home=True).able(day)
+    assert np.array_equal(home, run.free[day + 1] & run.has_app)
+
+
+def test_training_and_running_read_the_same_diary():
+    rng = np.random.default_rng(8)
+    people = 40
+    inputs = DecoderInputs(
+        outcomes=rng.integers(-1, 2, (9, people)).astype(np.int8),
+        mean_contacts=rng.gamma(2.0, 5.0, people),
+        age_groups=rng.integers(0, 9, people).astype(np.uint8),
+        test_errors=TestErrors(),
+        diary=rng.integers(0, 16, (9, people)).astype(np.uint8),
+    )
+    drawn = shapes(5, diary=True)
+    weights = {k: rng.normal(size=s).astype(np.float32) for k, s in drawn.items()}
+    about = {"alarm": decoder_cases.ALARM, "provenance": {}, "diary": True}
+    decoder = Decoder(name="x", weights=weights, **about)
+    errors = inputs.test_errors
+    rates = [errors.false_positive_rate, errors.false_negative_rate]
+    dense = [np.zeros((people, 14)), training.personal_inputs(inputs)]
+    dense += [np.tile(training.common_inputs(3.0, rates), (people, 1))]
+    by_jax = np.asarray(training.forward(weights, np.concatenate(dense, axis=1)))
+    mine = decoder.scores(np.zeros((14, people)), 3.0, inputs)
+    assert mine == pytest.approx(by_jax, rel=1e-3, abs=1e-3)
+
+
+def test_plans_of_all_networks_have_runs_that_can_be_made():
+    for plan in (rounds.TALLY, person_rounds.PERSON, world_rounds.WORLD):
+        for i in range(len(plan.scenarios)):
+            config = plan.config(i, seed=plan.first_seed, people=2000, days=60)
+            diaries = {student.diary for student in plan.students}
+            assert diaries == {config.policy.keeps_diary}
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"infected": 0}, {"least_noise": 2000.0}])

@@ -1,6 +1,7 @@
 """Headcount: one test of a person moves what a receiver is told by at most 1, and others not."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference import heads, own_tests
 from dnatrace.inference.exchange import ExchangeKind, OwnTests
 from dnatrace.inference.heads import Closeness, head_counts
-from dnatrace.methods.headcount import DECODERS, HeadcountRelease, HeadcountSettings
+from dnatrace.methods.headcount import DECODERS, OF_WORLD, HeadcountRelease, HeadcountSettings
 from dnatrace.networks.decoder import (
     DecoderInputs,
     Heads,
@@ -351,17 +352,18 @@ def test_patterns_of_tests_are_forgotten_when_there_are_too_many(monkeypatch):
 # --- the decoder ---------------------------------------------------------------------------------
 
 
-@given(seed=SEEDS, releases=st.integers(1, 14), noise=st.floats(0.01, 100.0))
-@settings(max_examples=15, deadline=None)
-def test_decoders_of_channels_agree_with_the_slow_one(seed, releases, noise):
+@given(seed=SEEDS, releases=st.integers(1, 14), noise=st.floats(0.01, 100.0), diary=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_decoders_of_channels_agree_with_the_slow_one(seed, releases, noise, diary):
     rng = np.random.default_rng(seed)
-    decoder, n_people = random_decoder(DAILY, seed=seed % 7), 4
+    decoder, n_people = random_decoder(DAILY, seed=seed % 7, diary=diary), 4
     numbers = rng.normal(0, 3, (releases * decoder.channels, n_people))
     inputs = DecoderInputs(
         outcomes=rng.integers(-1, 2, (releases, n_people)).astype(np.int8),
         mean_contacts=rng.gamma(2.0, 5.0, n_people),
         age_groups=rng.integers(0, 10, n_people).astype(np.uint8),
         test_errors=reference.ERRORS,
+        diary=rng.integers(0, 16, (releases, n_people)).astype(np.uint8),
     )
     evidence = head_evidence(numbers, noise)
     mine = decoder.scores(evidence, noise, inputs)
@@ -400,13 +402,13 @@ def test_with_much_noise_channels_are_one_number_and_the_others_get_none():
     searched(3, merged, another_result, units=1)
 
 
-def bounded(world, method):
+def bounded(world, method, **known):
     window = ContactWindow(n_people=world.n_people, n_days=14)
     pairs = world.contacts[N_DAYS // 2] or [(0, 1)]
     window.push(DayContacts.from_pairs(*zip(*pairs, strict=True), n_people=world.n_people))
     outcomes = world.outcomes[:1]
     messages = OWN_TESTS.receive(window, outcomes, with_messages=True).messages
-    return method.statistic(*facts_of(window, outcomes, messages, reference.PAPER))
+    return method.statistic(*facts_of(window, outcomes, messages, reference.PAPER, **known))
 
 
 # --- the method ----------------------------------------------------------------------------------
@@ -427,6 +429,50 @@ def test_the_decoders_that_ship_are_for_their_variant(release):
     decoder = load_decoder(DECODERS[release])
     assert decoder.heads.release == release
     assert decoder.provenance["command"].startswith("dnatrace train --network headcount")
+
+
+@pytest.mark.parametrize("name", [*DECODERS.values(), "public-facts"])
+def test_with_levers_decoders_read_diaries_and_without_them_they_do_not(name):
+    plain, of_world = load_decoder(name), load_decoder(name + OF_WORLD)
+    assert not plain.diary
+    assert of_world.diary
+    assert of_world.heads == plain.heads  # the same numbers with the same noise
+    assert of_world.provenance["command"].startswith("dnatrace train --network world")
+    release = {"release": "news"} if "news" in name else {}
+    chosen = {"method": name.removesuffix("-news")} | release
+    levers, none = load_config(scenario="scarce", overrides=chosen), load_config(overrides=chosen)
+    off = load_config(overrides=chosen | {"policy.name": "levers"})
+    assert levers.tracer.load().digest == of_world.digest
+    assert none.tracer.load().digest == off.tracer.load().digest == plain.digest
+    named = load_config(scenario="scarce", overrides=chosen | {"method.decoder": name})
+    assert named.tracer.load().digest == plain.digest
+    assert named.digest != levers.digest
+
+
+def test_a_decoder_with_a_diary_survives_its_file_and_other_processes(tmp_path):
+    decoder = random_decoder(NEWS, diary=True)
+    path = tmp_path / "news.safetensors"
+    write_decoder(path, decoder)
+    for again in (load_decoder(path), pickle.loads(pickle.dumps(decoder))):
+        assert again.diary
+        assert again.digest == decoder.digest
+    with pytest.raises(InputError, match=r"0\.weight"):
+        random_decoder(NEWS).__class__(
+            name="x", alarm=decoder.alarm, weights=decoder.weights, provenance={}, heads=NEWS
+        )
+
+
+@given(seed=SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_nothing_in_a_diary_moves_what_is_noised(seed):
+    """What levers tell is read after the noise: the statistic and its bound are the same."""
+    rng = np.random.default_rng(seed)
+    world = reference.random_world(rng, N_DAYS)
+    method = headcount(NEWS, decoder=random_decoder(NEWS, diary=True))
+    diary = rng.integers(0, 16, (1, world.n_people)).astype(np.uint8)
+    plain, told = bounded(world, method), bounded(world, method, diary=diary)
+    assert np.array_equal(plain.values, told.values)
+    assert np.array_equal(plain.sensitivity, told.sensitivity)
 
 
 def test_who_met_nobody_gets_no_noise_and_channels_are_one_release():
@@ -524,13 +570,13 @@ def test_a_variant_that_nobody_measured_says_so():
 @pytest.mark.parametrize(("method", "costs_more"), [("tally", True), ("headcount", False)])
 def test_whoever_is_met_twice_on_a_day_is_two_contacts_unless_people_count_once(method, costs_more):
     result = run(RunConfig(method=method, people=300, days=16, initially_infected=9))
-    assert result.ledger.meetings > 1  # the city has people who live and work together
+    assert result.ledger.meetings_per_day > 1  # the city has people who live and work together
     privacy = result.summary["privacy"]
     more = privacy["per_person_day_epsilon"] > privacy["per_contact_epsilon"]
     assert more is costs_more
     told = guarantees.state(result.config, result.ledger)
     assert ("A contact is one meeting." in told) is costs_more
-    times = f"for a person met {result.ledger.meetings} times on a day"
+    times = f"for a person met {result.ledger.meetings_per_day} times on a day"
     assert (times in privacy_line(privacy)) is costs_more
 
 

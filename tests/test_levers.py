@@ -14,7 +14,7 @@ from dnatrace.policy.base import Evening, FollowsUp, Severity, Situation
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.levers import LeversSettings
 from dnatrace.privacy import mechanisms
-from dnatrace.records import DayContacts
+from dnatrace.records import DayContacts, Diary
 from dnatrace.runs.run import build_loop
 from dnatrace.simulators.base import CourseState
 
@@ -93,6 +93,33 @@ class World:
 
 def test_levers_follow_up():
     assert isinstance(World().policy, FollowsUp)
+
+
+def test_a_diary_has_what_people_know_of_their_days():
+    world = World(household={"days": 3}, symptoms={"severe": 1.0, "background": 0.0})
+    asked, told, at_home, immune = Diary.ASKED, Diary.TOLD, Diary.AT_HOME, Diary.IMMUNE
+    world.step(ill=[5])
+    assert world.policy.diary(world.state).tolist() == [[0, 0, 0, 0, 0, asked]]
+    world.step(positives=[0])  # 1 lives with them, and learns of it in the evening
+    world.step()
+    found = immune | at_home
+    assert world.policy.diary(world.state)[1:].tolist() == [
+        [0, 0, 0, 0, 0, 0],
+        [found, told | at_home, 0, 0, 0, 0],
+    ]
+    for _ in range(20):
+        world.step()
+    diary = world.policy.diary(world.state)
+    assert len(diary) == 14
+    assert diary[-1].tolist() == [immune, 0, 0, 0, 0, 0]  # for good
+
+
+def test_being_sent_home_by_score_tells_of_no_case():
+    world = World(quarantine={"capacity": 0.2, "days": 5})
+    world.step(scores=[0, 0, 0, 9, 0, 0])
+    home, _, _ = world.step()
+    assert home == [3]
+    assert world.policy.diary(world.state)[-1].tolist() == [0, 0, 0, int(Diary.AT_HOME), 0, 0]
 
 
 def test_a_household_stays_home_for_its_days():

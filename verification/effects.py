@@ -2,9 +2,10 @@
 
 Sanity checks, not calibrations: what others found for household quarantine and for the rule of
 exposure-notification apps, and what our levers do on the city with rules as close as they can have
-them. Places, contacts and diseases differ, so equal numbers are not expected: an effect agrees when
-its 90 % interval overlaps half to twice the published one. Exits 1 when an effect has the wrong
-sign or is not there at all; another size is reported, not failed.
+them. The rule has no number of ours: an effect agrees when its 90 % interval overlaps the published
+interval, or, where none was published, when it holds the published number. Places, contacts and
+diseases differ, so that some will not agree. Exits 1 when an effect has the wrong sign or is not
+there at all; another size is reported, not failed.
 
 All runs are without tracing scores, so ten seeds of 10,000 people take a few minutes on one core.
 """
@@ -31,8 +32,9 @@ _RICE = (
 _ABUEG = "Abueg et al. 2021 (npj Digital Medicine 4:49): 15 % with the app, infections 8 % fewer"
 _ABUEG_DEATHS = "Abueg et al. 2021: 15 % with the app, deaths 6 % fewer"
 _WYMANT = (
-    "Wymant et al. 2021 (Nature 594:408): cases 0.8 % (model) to 2.3 % (regions) fewer per point "
-    "of uptake; here 28 points at 0.8 %"
+    "Wymant et al. 2021 (Nature 594:408), table 1: cases 0.79 % (0.37 to 1.10) fewer per point of "
+    "uptake by modelling, 2.26 % (1.50 to 3.00) by comparison of regions; here 28 points by "
+    "modelling"
 )
 _HINCH = (
     "Hinch et al., report of April 2020: 56 % of people with the app suppress the epidemic, with "
@@ -86,6 +88,7 @@ class Effect:
         name: in words.
         metric: of the summary.
         published: share by which it is smaller.
+        interval: of that, as published; None where there is none.
         source: where it was published.
         scenario: of ours; None for the standard city.
         without: settings without the lever.
@@ -101,6 +104,14 @@ class Effect:
     lever: dict[str, Any]
     scenario: str | None = None
     at_least: bool = False
+    interval: tuple[float, float] | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What an interval of ours must overlap."""
+        if self.at_least:
+            return self.published, 1.0
+        return self.interval or (self.published, self.published)
 
 
 def with_app(adoption: float) -> dict[str, Any]:
@@ -145,7 +156,8 @@ EFFECTS = (
     Effect(
         name="app rule, 28 % with the app: infections",
         metric="attack_rate",
-        published=0.8 * 0.28,
+        published=0.79 * 0.28,
+        interval=(0.37 * 0.28, 1.10 * 0.28),
         source=_WYMANT,
         scenario=AUTUMN,
         without={},
@@ -193,12 +205,10 @@ def verdict(effect: Effect, found: Spread) -> str:
     if high < 0.0:
         return FAILED[0]
     if not low > 0.0:
-        return "not told apart from 0" if high >= effect.published / 2 else FAILED[1]
-    if effect.at_least:
-        return "agrees" if high >= effect.published else "smaller"
-    if high < effect.published / 2:
+        return "not told apart from 0" if high >= effect.bounds[0] else FAILED[1]
+    if high < effect.bounds[0]:
         return "smaller"
-    return "larger" if low > 2 * effect.published else "agrees"
+    return "larger" if low > effect.bounds[1] else "agrees"
 
 
 def rows_of(study: Study[Label]) -> list[dict[str, Any]]:
@@ -213,6 +223,8 @@ def rows_of(study: Study[Label]) -> list[dict[str, Any]]:
             {
                 "effect": effect.name,
                 "published": effect.published,
+                "published_low": effect.interval[0] if effect.interval else None,
+                "published_high": effect.interval[1] if effect.interval else None,
                 "ours": found.mean if finite else None,
                 "low": found.interval[0] if finite else None,
                 "high": found.interval[1] if finite else None,
@@ -232,7 +244,12 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
     cells = [
         [
             row["effect"],
-            percent(row["published"]),
+            percent(row["published"])
+            + (
+                f" ({percent(row['published_low'])} to {percent(row['published_high'])})"
+                if row["published_low"] is not None
+                else ""
+            ),
             f"{percent(row['ours'])} ({percent(row['low'])} to {percent(row['high'])})",
             f"{percent(row['without'])} → {percent(row['with'])}",
             row["verdict"],
@@ -245,9 +262,12 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 NOTES = (
-    "Paired by seed, 90 % Student-t intervals. Agrees: the interval overlaps half to twice the "
-    "published number, or what is at least as large where that is a lower end; smaller, larger: it "
-    "does not; not told apart from 0: too few seeds to say.",
+    "Paired by seed, 90 % Student-t intervals. Agrees: the interval overlaps the published one, "
+    "holds the published number where none was published, or reaches it where that is a lower end; "
+    "smaller, larger: it does not; not told apart from 0: too few seeds to say.",
+    "An earlier version of this page asked only for half to twice the published number, a rule "
+    "that had been loosened after a look at these runs. It is gone; by the present one, which was "
+    "written down before it was applied but not before the runs were seen, fewer effects agree.",
     "City of 10,000, 100 days. The first uses case isolation at home, where housemates still meet; "
     "those of the app use the scenario of the autumn of 2020, in which tests take two days and 60 "
     "% cooperate. Tests stand in for the self-diagnosis of the report of April 2020.",

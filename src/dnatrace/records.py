@@ -3,18 +3,34 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import IntFlag
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
 
 Day = TypeVar("Day")
 
 NOT_TESTED = -1
 MOST_PEOPLE = 2**31 - 2  # ids are stored in 32 bits
+MOST_DAYS = 10_000  # 27 years: more is a date or a slip
+
+
+class Diary(IntFlag):
+    """What a person knows of a day beside tests and contacts, where the policy has levers.
+
+    ASKED: asked for a test because of symptoms. TOLD: was told since the day before that a
+    housemate, or somebody they met, is a case. AT_HOME: stayed at home, for whatever reason.
+    IMMUNE: had learned of a positive result of their own before the day.
+    """
+
+    ASKED = 1
+    TOLD = 2
+    AT_HOME = 4
+    IMMUNE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +139,13 @@ class _LastDays(Generic[Day]):
     _ring: deque[Day] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        require_whole(n_people=self.n_people, n_days=self.n_days)
         require_at_least("the number of people", self.n_people, 1)
         require_at_least("the number of days", self.n_days, 1)
         if self.n_people > MOST_PEOPLE:
             raise InputError(f"{self.n_people} people are more than ids of 32 bits can tell apart")
+        if self.n_days > MOST_DAYS:
+            raise InputError(f"{self.n_days} days are more than {MOST_DAYS}")
         self._ring = deque(maxlen=self.n_days)
 
     def _append(self, day: Day) -> None:
@@ -173,6 +192,7 @@ class ContactWindow(_LastDays[DayContacts]):
 
     def push(self, day: DayContacts) -> None:
         """Add the next day; when the window is full the oldest day leaves memory."""
+        require_kind("a day", day, DayContacts)
         if day.n_people != self.n_people:
             raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
         self._append(day)

@@ -21,6 +21,7 @@ from dnatrace.policy.base import (
     Evening,
     FollowsUp,
     Ids,
+    KeepsDiary,
     Measures,
     Policy,
     Publishes,
@@ -228,7 +229,7 @@ class Loop:
         sample, told, queue = self._test(state, chosen, states, isolated)
         clock.lap("test")
 
-        public = self._public(state, isolated, day)
+        public = self._public(state, isolated, policy_state)
         secret = self._exchange(state.window, public, states)
         clock.lap("infer")
         released, method_state, silence = self._release(state, public, secret)
@@ -353,9 +354,12 @@ class Loop:
         nobody = np.zeros(self.simulator.n_people, dtype=np.bool_)
         return policy_state, Measures(quarantined=nobody, notices=n_asked)
 
-    def _public(self, state: LoopState, isolated: NDArray[np.bool_], day: int) -> PublicFacts:
+    def _public(
+        self, state: LoopState, isolated: NDArray[np.bool_], policy_state: Any
+    ) -> PublicFacts:
+        policy = self.policy
         return PublicFacts(
-            day=day,
+            day=state.day + 1,
             first_day=state.window.first_day,
             counts=state.window.counts,
             outcomes=state.log.outcomes,
@@ -363,6 +367,7 @@ class Loop:
             test_errors=self.laboratory.rules.believed,
             age_groups=self.simulator.age_groups,
             isolated=isolated,
+            diary=policy.diary(policy_state) if isinstance(policy, KeepsDiary) else None,
         )
 
     def _exchange(

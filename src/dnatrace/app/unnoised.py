@@ -34,7 +34,7 @@ class NoNoise:
 
 def method_without_noise(config: RunConfig) -> Method:
     """Return the method of a configuration, calibrated as it is, with no noise added."""
-    return config.method.build(config.method_setup(NoNoise()))
+    return config.tracer.build(config.method_setup(NoNoise()))
 
 
 def without_noise(loop: Loop, config: RunConfig) -> Loop:

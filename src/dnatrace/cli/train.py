@@ -10,8 +10,8 @@ from dnatrace.cli._command import Answer, command, needs_extra, table
 from dnatrace.cli._configuration import Gamma
 from dnatrace.errors import InputError
 
-NETWORKS = ("dna", "dna-paper", "tally", "headcount")
-DECODERS = ("tally", "headcount")
+DECODERS = ("tally", "headcount", "world")
+NETWORKS = ("dna", "dna-paper", *DECODERS)
 
 
 @command(kernels=True)
@@ -21,7 +21,7 @@ def train(
     ] = None,
     out: Annotated[Path, Option(help="Directory for models and curves.")] = Path("models"),
     network: Annotated[
-        str, Option(help="dna, dna-paper for the published network; tally, headcount for decoders.")
+        str, Option(help="dna, dna-paper as published; decoders: tally, headcount, world.")
     ] = "dna",
     variant: Annotated[
         list[str] | None, Option(help="combined, alone or public; may be repeated. All by default.")
@@ -45,8 +45,8 @@ def train(
     Networks of dna learn from a dataset; their curve of loss and validation AUC is written, too
     (.csv, .svg), and a run that was killed resumes from its last epoch when the command is given
     again. The decoder of tally makes its own runs, round by round, under what it has learned so
-    far; headcount makes three on the same runs: its own two and the one of public-facts. Needs
-    the extra `train`.
+    far; headcount makes three on the same runs: its own two and the one of public-facts; world
+    makes the same three for policies with levers. Needs the extra `train`.
 
     Example: dnatrace train data --network dna --epochs 40 --out models
     """
@@ -106,7 +106,8 @@ def _train_decoders(
     with needs_extra("train", "training"):
         from dnatrace.training.decoder_rounds import TALLY, Order, train_decoders
         from dnatrace.training.person_rounds import PERSON
-    plan = TALLY if network == TALLY.network else PERSON
+        from dnatrace.training.world_rounds import WORLD
+    plan = {plan.network: plan for plan in (TALLY, PERSON, WORLD)}[network]
     own = {name: options.pop(name) for name in ("steps", "tallies") if name in options}
     order = Order(out=out, settings=replace(plan.settings, seed=seed, **own), plan=plan, **options)
     _make_room(out, [out / f"{student.name}{SUFFIX}" for student in plan.students], force)

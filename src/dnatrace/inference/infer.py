@@ -18,7 +18,6 @@ from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.settings import choose
 
 MOST_PROPAGATION_ROUNDS = 100
-MOST_DAYS = 10_000
 
 
 class Inference(StrEnum):
@@ -111,8 +110,6 @@ def _read(
     if n_days is None:
         n_days = tables.infer_days(contact_rows.columns["day"], test_rows.columns["day"])
     n_people, n_days = int(n_people), int(n_days)
-    if n_days > MOST_DAYS:
-        raise InputError(f"{n_days} days are more than {MOST_DAYS}")
     window = ContactWindow.from_rows(contact_rows, n_people=n_people, n_days=n_days)
     return window, TestLog.from_rows(test_rows, n_people=n_people, n_days=n_days)
 

@@ -55,6 +55,9 @@ class PublicFacts:
         test_errors: what phones believe of tests (`TestRules.believed`), not what tests do.
         age_groups: decade of age, uint8 [people]; None when unknown.
         isolated: who was in isolation on the day, bool [people]; None when unknown.
+        diary: flags of `records.Diary`, uint8 [days, people], of the days that there are; None
+            where the policy has no levers. What somebody was told of a case is in it: no ε covers
+            that (`PolicySettings.tells_of_cases`).
     """
 
     day: int
@@ -65,6 +68,7 @@ class PublicFacts:
     test_errors: TestErrors
     age_groups: NDArray[np.uint8] | None = None
     isolated: NDArray[np.bool_] | None = None
+    diary: NDArray[np.uint8] | None = None
 
     @property
     def n_days(self) -> int:
@@ -180,6 +184,11 @@ class MethodSettings(Plugin):
     @abstractmethod
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
+
+    def in_world(self, *, levers: bool) -> Self:
+        """Return the settings for a policy with levers or without; most methods do not care."""
+        del levers
+        return self
 
     @property
     def adds_noise(self) -> bool:

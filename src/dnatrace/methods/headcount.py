@@ -10,7 +10,7 @@ facts. docs/guarantees.md has the proof, docs/headcount.md what it reaches.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class HeadcountRelease(StrEnum):
 
 
 DECODERS = {HeadcountRelease.DAILY: "headcount", HeadcountRelease.NEWS: "headcount-news"}
+OF_WORLD = "-world"  # ends the name of a decoder that was trained where levers are on
 
 
 class HeadcountSettings(MethodSettings):
@@ -63,7 +64,8 @@ class HeadcountSettings(MethodSettings):
     release: HeadcountRelease = setting(HeadcountRelease.DAILY, RELEASE)
     decoder: str | None = setting(
         None,
-        "decoder of `headcount`: a path; if absent the one that ships for the release",
+        "decoder of `headcount`: a name or a path; if absent the one that ships for the release, "
+        "with levers or without",
         source="docs/headcount.md",
     )
 
@@ -71,6 +73,10 @@ class HeadcountSettings(MethodSettings):
     def adds_noise(self) -> bool:
         """Whether scores have noise."""
         return True
+
+    def in_world(self, *, levers: bool) -> Self:
+        """Return the settings with the decoder that ships where levers are on, if none is given."""
+        return with_decoder(self, DECODERS[self.release]) if levers else self
 
     def load(self) -> Decoder:
         """Return the decoder."""
@@ -88,6 +94,16 @@ class HeadcountSettings(MethodSettings):
     def training(self) -> str:
         """Where the decoder comes from."""
         return trained_on(self.load(), "noisy numbers and public facts alone")
+
+
+SettingsOfDecoder = TypeVar("SettingsOfDecoder", bound=MethodSettings)
+
+
+def with_decoder(settings: SettingsOfDecoder, name: str) -> SettingsOfDecoder:
+    """Return settings with the decoder of a world with levers, unless they name one."""
+    if getattr(settings, "decoder", None) is not None:
+        return settings
+    return settings.model_copy(update={"decoder": name + OF_WORLD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -270,4 +286,5 @@ def decoder_inputs(public: PublicFacts, rate: ContactRate) -> DecoderInputs:
         mean_contacts=rate.mean,
         age_groups=public.age_groups,
         test_errors=public.test_errors,
+        diary=public.diary,
     )

@@ -5,12 +5,12 @@ that is not better than this at its ε gives privacy away for nothing.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from dnatrace.methods.base import Method, MethodSettings, PublicFacts, Setup
-from dnatrace.methods.headcount import decoder_inputs
+from dnatrace.methods.headcount import decoder_inputs, with_decoder
 from dnatrace.methods.kinds import Floats, PublicMethod
 from dnatrace.methods.settings import NAME
 from dnatrace.methods.tally import ContactRate, trained_on
@@ -27,24 +27,33 @@ class PublicFactsSettings(MethodSettings):
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     reads_newest_day: ClassVar[bool] = True
     name: Literal["public-facts"] = setting("public-facts", NAME)
-    decoder: str = setting(
-        FLOOR,
-        "decoder of `public-facts`: the name of one that ships, or a path",
+    decoder: str | None = setting(
+        None,
+        "decoder of `public-facts`: a name or a path; if absent the one that ships, with levers or "
+        "without",
         source="docs/headcount.md",
     )
 
+    def in_world(self, *, levers: bool) -> Self:
+        """Return the settings with the decoder that ships where levers are on, if none is given."""
+        return with_decoder(self, FLOOR) if levers else self
+
+    def load(self) -> Decoder:
+        """Return the decoder."""
+        return load_decoder(self.decoder or FLOOR)
+
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
-        return PublicFactsAlone(decoder=load_decoder(self.decoder))
+        return PublicFactsAlone(decoder=self.load())
 
     def fingerprint(self) -> str:
         """Return the digest of the decoder; its path does not matter."""
-        return load_decoder(self.decoder).digest
+        return self.load().digest
 
     @property
     def training(self) -> str:
         """Where the decoder comes from."""
-        return trained_on(load_decoder(self.decoder), "public facts alone")
+        return trained_on(self.load(), "public facts alone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

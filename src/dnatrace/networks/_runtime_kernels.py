@@ -303,15 +303,21 @@ def _add_known(
     outcomes: Any,
     log_contacts: Any,
     groups: Any,
+    diary: Any,
     begin: Any,
     weight: Any,
     first_test: Any,
     hidden: Any,
     width: Any,
 ) -> None:
-    """Add to hidden [outputs, block] what people know, newest test first; few days have one."""
+    """Add to hidden [outputs, block] what people know, newest test first; few days have one.
+
+    Rows of the diary, where one is read, are the last of the weights: three per day, and whether
+    the newest day has an entry of a fourth kind (`decoder.DIARY_ROWS`).
+    """
     n_days = outcomes.shape[0]
     contacts = first_test + 2 * DECODER_DAYS
+    of_diary = weight.shape[0] - (3 * DECODER_DAYS + 1 if diary.shape[0] else 0)
     for age in range(n_days):
         for i in range(width):
             outcome = outcomes[n_days - 1 - age, begin + i]
@@ -324,9 +330,29 @@ def _add_known(
             hidden[o, i] += log_contacts[begin + i] * weight[contacts, o]
     for i in range(width):
         group = groups[begin + i]
-        if group < weight.shape[0] - contacts - 1:
+        if group < of_diary - contacts - 1:
             for o in range(hidden.shape[0]):
                 hidden[o, i] += weight[contacts + 1 + group, o]
+    if of_diary < weight.shape[0]:
+        _add_diary(diary, begin, weight, of_diary, hidden, width)
+
+
+@njit(cache=True)
+def _add_diary(
+    diary: Any, begin: Any, weight: Any, first_row: Any, hidden: Any, width: Any
+) -> None:
+    """Add what people wrote down to hidden [outputs, block], newest day first; most of it is 0."""
+    n_days = diary.shape[0]
+    for i in range(width):
+        for age in range(n_days):
+            flags = diary[n_days - 1 - age, begin + i]
+            for k in range(3):
+                if flags & (1 << k):
+                    for o in range(hidden.shape[0]):
+                        hidden[o, i] += weight[first_row + k * DECODER_DAYS + age, o]
+        if n_days and diary[n_days - 1, begin + i] & 8:
+            for o in range(hidden.shape[0]):
+                hidden[o, i] += weight[first_row + 3 * DECODER_DAYS, o]
 
 
 @njit(cache=True)
@@ -346,6 +372,7 @@ def decode(
     outcomes: Any,
     log_contacts: Any,
     groups: Any,
+    diary: Any,
     common: Any,
     weight_0: Any,
     weight_1: Any,
@@ -359,7 +386,8 @@ def decode(
 
     Numbers are float32 [rows, people]; row rows[m] is the input that has weights weight_0[used[m]],
     and inputs without a row are 0. Outcomes are int8 [days, people], the oldest first, at most 14;
-    weights of tests begin at weight_0[first_test]. `common` holds the bias of the first layer and
+    weights of tests begin at weight_0[first_test]. The diary is uint8 [days, people], the oldest
+    first, [0, people] where none is read. `common` holds the bias of the first layer and
     the inputs that are the same for everybody. Weights are [inputs, outputs]; an age group that
     weight_0 has no row for counts as unknown.
     Cost: O(people × (rows + width) × width).
@@ -371,7 +399,7 @@ def decode(
     for b in range(begin, end, BLOCK):
         width = min(BLOCK, end - b)
         _layer(numbers, b, rows, common, weight_0, used, first, width)
-        _add_known(outcomes, log_contacts, groups, b, weight_0, first_test, first, width)
+        _add_known(outcomes, log_contacts, groups, diary, b, weight_0, first_test, first, width)
         _rectify(first)
         _layer(first, np.int64(0), every, bias_1, weight_1, every, second, width)
         _rectify(second)

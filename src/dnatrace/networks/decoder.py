@@ -11,6 +11,8 @@ error rates of tests). This one is a network with two hidden layers. Inputs, in 
     14  positive own test
      1  log(1 + average contacts per day)
      9  age group
+    43  where levers are on (`records.Diary`): 14 each of having asked for a test, having been told
+        of a case and having stayed at home; 1 for a positive result at any time before
      3  log(noise)/2, noise cut to 0.1 … 1000; log(rate + 0.001) of false positives and of false
         negatives: the same for everybody
 """
@@ -31,13 +33,15 @@ from dnatrace.networks import _runtime_kernels as kernels
 from dnatrace.networks import model_file
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
 from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person
-from dnatrace.records import NOT_TESTED
+from dnatrace.records import NOT_TESTED, Diary
 from dnatrace.seir import TestErrors
 from dnatrace.threads import in_parts
 
 DEFAULT_DECODER = "tally"
 N_COMMON = 3
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
+DIARY_ROWS = (Diary.ASKED, Diary.TOLD, Diary.AT_HOME)  # read day by day
+N_DIARY = len(DIARY_ROWS) * WINDOW + 1
 N_INPUTS = WINDOW + _KNOWN
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
 _SPREAD = 4.0  # of tallies between people, about
@@ -131,12 +135,26 @@ class DecoderInputs:
         mean_contacts: average contacts per day, float64 [people].
         age_groups: decade of age, uint8 [people]; None when unknown.
         test_errors: what phones believe of tests.
+        diary: flags of `records.Diary`, uint8 [days, people], oldest day first; None without.
     """
 
     outcomes: NDArray[np.int8]
     mean_contacts: NDArray[np.float64]
     age_groups: NDArray[np.uint8] | None
     test_errors: TestErrors
+    diary: NDArray[np.uint8] | None = None
+
+    def flags(self) -> NDArray[np.uint8]:
+        """Return the diary [people, 14], newest first; blank where there is none."""
+        if self.diary is None:
+            return np.zeros((self.outcomes.shape[1], WINDOW), dtype=np.uint8)
+        return newest_first_by_person(self.diary, 0)
+
+    def diary_by_day(self) -> NDArray[np.uint8]:
+        """Return the diary [days, people], oldest day first; one blank day where there is none."""
+        if self.diary is None:
+            return np.zeros((1, self.outcomes.shape[1]), dtype=np.uint8)
+        return np.ascontiguousarray(self.diary)
 
     def by_day(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
         """Return own tests [days, people], oldest first, log(1 + contacts) and age groups."""
@@ -195,9 +213,9 @@ def common_inputs(noise: Any, error_rates: Any) -> Floats:
     return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
 
 
-def shapes(width: int, channels: int = 1) -> dict[str, tuple[int, ...]]:
+def shapes(width: int, channels: int = 1, *, diary: bool = False) -> dict[str, tuple[int, ...]]:
     """Return the shape of every weight by name: [inputs, outputs] and [outputs]."""
-    sizes = (channels * WINDOW + _KNOWN, width, width, 1)
+    sizes = (channels * WINDOW + _KNOWN + (N_DIARY if diary else 0), width, width, 1)
     found: dict[str, tuple[int, ...]] = {}
     for i in range(3):
         found[f"{i}.weight"] = (sizes[i], sizes[i + 1])
@@ -215,6 +233,7 @@ class Decoder:
         weights: float32 by name, as `shapes` says.
         provenance: where it comes from.
         heads: of the head counts it was trained for; None when it reads tallies.
+        diary: whether it reads diaries, as it was trained where levers are on.
         digest: of the weights, the alarm and the heads.
     """
 
@@ -223,17 +242,19 @@ class Decoder:
     weights: Weights
     provenance: dict[str, Any]
     heads: Heads | None = None
+    diary: bool = False
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         width = self.weights["0.bias"].size if "0.bias" in self.weights else 0
         object.__setattr__(self, "weights", model_file.FrozenArrays(self.weights))
-        check_weights(shapes(width, self.channels), self.weights)
+        check_weights(shapes(width, self.channels, diary=self.diary), self.weights)
         object.__setattr__(self, "digest", _digest(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For other processes: made and checked anew there, as frozen weights do not travel."""
-        return _made, (self.name, self.alarm, dict(self.weights), self.provenance, self.heads)
+        about = (self.alarm, dict(self.weights), self.provenance, self.heads, self.diary)
+        return _made, (self.name, *about)
 
     @property
     def channels(self) -> int:
@@ -254,7 +275,7 @@ class Decoder:
 
     def scores(
         self,
-        tallies: NDArray[Any],
+        noisy: NDArray[Any],
         noise: float,
         inputs: DecoderInputs,
         *,
@@ -269,30 +290,31 @@ class Decoder:
         side by side.
 
         Args:
-            tallies: noisy, [releases × channels, people], the newest release first, at most 14 of
-                them; head counts as `head_evidence` of each. Where there are fewer the network
-                reads 0 for the rest.
-            noise: standard deviation of a tally's noise.
+            noisy: tallies, or `head_evidence` of head counts: [releases × channels, people], the
+                newest release first, at most 14 of them. Where there are fewer the network reads 0
+                for the rest.
+            noise: standard deviation of the noise of one of them, before `head_evidence`.
             inputs: of everybody.
-            counted: how many channels of a release there are in `tallies`, the first ones; the
+            counted: how many channels of a release there are in `noisy`, the first ones; the
                 others are 0. All when None.
             newest_last: whether the oldest release is the first instead.
         """
-        numbers = tallies if self.heads else scaled_tallies(tallies, noise)
+        numbers = noisy if self.heads else scaled_tallies(noisy, noise)
         counted = self.channels if counted is None else counted
-        releases = np.arange(len(tallies) // counted)
+        releases = np.arange(len(noisy) // counted)
         of_release = np.arange(counted)
         by_age = releases[::-1] if newest_last else releases
         w = self.weights
         errors = inputs.test_errors
         rates = (errors.false_positive_rate, errors.false_negative_rate)
-        n_people = tallies.shape[1]
+        n_people = noisy.shape[1]
         scores = np.empty(n_people)
         arguments: list[Any] = [
             np.ascontiguousarray(numbers, dtype=np.float32),
             np.add.outer(counted * by_age, of_release).ravel(),
             np.add.outer(self.channels * releases, of_release).ravel(),
             *inputs.by_day(),
+            inputs.diary_by_day()[: None if self.diary else 0],
             _frozen(w["0.bias"] + common_inputs(noise, rates) @ w["0.weight"][-N_COMMON:]),
             w["0.weight"][:-N_COMMON],
             *(w[name] for name in ("1.weight", "1.bias", "2.weight", "2.bias")),
@@ -311,9 +333,15 @@ def _frozen(values: Floats) -> Floats:
 
 
 def _made(
-    name: str, alarm: Alarm, weights: Weights, provenance: dict[str, Any], heads: Heads | None
+    name: str,
+    alarm: Alarm,
+    weights: Weights,
+    provenance: dict[str, Any],
+    heads: Heads | None,
+    diary: bool,
 ) -> Decoder:
-    return Decoder(name=name, alarm=alarm, weights=weights, provenance=provenance, heads=heads)
+    about: Any = {"provenance": provenance, "heads": heads, "diary": diary}
+    return Decoder(name=name, alarm=alarm, weights=weights, **about)
 
 
 def _digest(decoder: Decoder) -> str:
@@ -328,7 +356,8 @@ def _digest(decoder: Decoder) -> str:
 def _about(decoder: Decoder) -> dict[str, Any]:
     """Return what a decoder was trained for, as it stands in its file."""
     heads = {"heads": asdict(decoder.heads)} if decoder.heads else {}
-    return asdict(decoder.alarm) | heads
+    diary = {"diary": True} if decoder.diary else {}
+    return asdict(decoder.alarm) | heads | diary
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -352,7 +381,7 @@ def is_decoder(path: Path) -> bool:
 def _checked(name: str, path: Path) -> Decoder:
     metadata, arrays = model_file.unpack(path)
     about = metadata.get("decoder")
-    if not isinstance(about, dict) or set(about) - {"heads"} != {"low", "high"}:
+    if not isinstance(about, dict) or set(about) - {"heads", "diary"} != {"low", "high"}:
         raise InputError(f"{path}: not a decoder")
     provenance = metadata.get("provenance")
     if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
@@ -361,7 +390,12 @@ def _checked(name: str, path: Path) -> Decoder:
         alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
         heads = Heads.read(about["heads"]) if "heads" in about else None
         decoder = Decoder(
-            name=name, alarm=alarm, weights=arrays, provenance=provenance, heads=heads
+            name=name,
+            alarm=alarm,
+            weights=arrays,
+            provenance=provenance,
+            heads=heads,
+            diary=about.get("diary", False) is True,
         )
     except (InputError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: not a decoder: {error}") from None

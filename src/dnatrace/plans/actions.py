@@ -12,7 +12,8 @@ from dnatrace.policy.household import Trigger
 from dnatrace.policy.levers import LeversSettings
 from dnatrace.runs.config import RunConfig, load_config
 
-NO_SCORES, FLOOR = "none", "public-facts"
+NO_SCORES, FLOOR, NEWS = "none", "public-facts", "headcount news"
+_NEWS = {"method": "headcount", "release": "news"}
 SENDS_HOME = ("household", "quarantine")
 _SOMEBODY = 1e-9  # of a share: nobody follows, and everybody may be told
 # Tracing methods by what they are called in a plan. Which of them have a proof is asked of runs.
@@ -20,12 +21,13 @@ METHODS: dict[str, dict[str, Any]] = {
     NO_SCORES: {"method": "none"},
     FLOOR: {"method": "public-facts"},
     "headcount": {"method": "headcount"},
-    "headcount news": {"method": "headcount", "release": "news"},
+    NEWS: _NEWS,
 }
 EXACT, TRUTH, APP_RULE = "exact messages", "truth", "app rule"
 # Not offered: what could be had without privacy, by the same policy.
 BOUNDS: dict[str, dict[str, Any]] = {
-    EXACT: {"method": "fn"},
+    # Counts of positive tests with next to no noise: what any noise could hope for.
+    EXACT: _NEWS | {"epsilon": 300.0, "unit": "person"},
     TRUTH: {"method": "oracle"},
     # The rule of exposure-notification apps; 72 % of users report (Wymant et al. 2021).
     APP_RULE: {"method": "none", "policy.notification.consent": 0.72},
@@ -115,7 +117,7 @@ class Action:
 
     def bound(self, world: World, budgets: Budgets, name: str) -> RunConfig:
         """Return the same policy with a method of `BOUNDS`, which is not offered."""
-        return world.config(**self._settings(world, budgets), **BOUNDS[name])
+        return world.config(**(self._settings(world, budgets) | BOUNDS[name]))
 
     def _settings(self, world: World, budgets: Budgets) -> dict[str, Any]:
         """Return settings by dotted key; nobody follows a lever more than the world has them do."""

@@ -14,6 +14,7 @@ from dnatrace.plans.actions import (
     BOUNDS,
     EXACT,
     FLOOR,
+    NEWS,
     NO_SCORES,
     Action,
     World,
@@ -27,7 +28,7 @@ from dnatrace.sweeps.study import Study
 NOTHING, STATUS_QUO, PLAN = "nothing", "status quo", "plan"
 ONE_PERCENT = 0.01
 LOWER = 0.2  # of ε: what five times less privacy budget costs
-PRIVATE = "headcount"
+PRIVATE = NEWS  # better than `daily` at every ε that was measured
 PER = 10_000  # people that numbers are told for
 
 

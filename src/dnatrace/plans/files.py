@@ -122,7 +122,7 @@ def _numbers(row: dict[str, Any]) -> list[str]:
 NOT_OFFERED = {
     NOTHING: "no intervention",
     STATUS_QUO: "the scenario's levers without tracing, within no budget",
-    "exact messages": "the recommended policy with exact messages (fn)",
+    "exact messages": "the recommended policy with exact counts of positive tests",
     "truth": "the recommended policy, knowing who is infected (oracle)",
     "app rule": "the recommended policy without scores, and quarantine for every contact of an app "
     "user who reports",

@@ -193,7 +193,7 @@ def _price_of_privacy(plan: Plan) -> str:
     worth = {row["key"]: row for row in comparison.margins(plan.study, plan.steps)}
     exact = worth["exact messages"]
     text = (
-        f"With the same policy, the exact messages of fn (not private) avert "
+        f"With the same policy, exact counts of positive tests (not private) avert "
         f"{interval(exact, 'infections_averted')} infections per {PER:,} people more than {FLOOR}"
     )
     truth = comparison.named_interval(

@@ -126,6 +126,14 @@ class FollowsUp(Protocol):
         """Return what was done on the day that ends."""
 
 
+@runtime_checkable
+class KeepsDiary(Protocol):
+    """A policy under which people fall ill visibly, are told of cases or stay at home."""
+
+    def diary(self, state: Any) -> NDArray[np.uint8]:
+        """Return flags of `records.Diary` up to today, uint8 [days, people], after `choose`."""
+
+
 class PolicySettings(Plugin):
     """The settings of a policy; rules of isolation and seeds are common to all of them."""
 
@@ -144,6 +152,16 @@ class PolicySettings(Plugin):
     def tells_of_cases(self) -> bool:
         """Whether people learn from it, without noise, of a case they met or live with."""
         return self.reads_contacts
+
+    @property
+    def keeps_diary(self) -> bool:
+        """Whether phones know more of their owners than tests and contacts: `records.Diary`."""
+        return False
+
+    @property
+    def sends_home_by_score(self) -> bool:
+        """Whether scores decide who stays at home without a test."""
+        return False
 
     @property
     def acts_alone(self) -> bool:

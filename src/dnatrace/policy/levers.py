@@ -22,11 +22,13 @@ from dnatrace.policy.release_tests import ReleaseTests, ReleaseTestsSettings
 from dnatrace.policy.stays import Known, SendsHome
 from dnatrace.policy.symptoms import Symptoms, SymptomsSettings
 from dnatrace.privacy.release import Released
+from dnatrace.records import Diary
 from dnatrace.rng import Stream
 from dnatrace.settings import Share, setting
 
 _POSITIVE, _WAITING = "positive", "waiting"
 _OPEN_END = np.iinfo(np.int32).max
+_DIARY_DAYS = 14  # as many as decoders read
 
 
 class LeversSettings(PolicySettings):
@@ -59,6 +61,16 @@ class LeversSettings(PolicySettings):
     def tells_of_cases(self) -> bool:
         """Whether contacts or housemates of a case are told of it."""
         return self.reads_contacts or self.household.is_on
+
+    @property
+    def keeps_diary(self) -> bool:
+        """Whether any lever is on."""
+        return self.acts_alone or self.sends_home_by_score
+
+    @property
+    def sends_home_by_score(self) -> bool:
+        """Whether the highest scores stay at home."""
+        return self.quarantine.is_on
 
     @property
     def acts_alone(self) -> bool:
@@ -99,12 +111,16 @@ class LeversState:
         known: what they share.
         memories: of each lever that sends people home, by name.
         quarantined: who is at home today for another reason than a positive result of their own.
+        diary: flags of the last days, uint8 [days, people], the newest last.
+        told: who was told of a case in the evening of the day before, bool [people].
         n_told: how many were asked today to be tested or to stay at home.
     """
 
     known: Known
     memories: dict[str, Any]
     quarantined: NDArray[np.bool_]
+    diary: NDArray[np.uint8]
+    told: NDArray[np.bool_]
     n_told: int = 0
 
 
@@ -150,7 +166,8 @@ class Levers:
             room=n_people,
         )
         memories = {sender.name: sender.start() for sender in self.senders}
-        return LeversState(known=known, memories=memories, quarantined=free)
+        blank = np.zeros((0, n_people), dtype=np.uint8)
+        return LeversState(known=known, memories=memories, quarantined=free, diary=blank, told=free)
 
     def isolate(self, day: int, state: LeversState) -> tuple[NDArray[np.bool_], LeversState]:
         """Return who is at home for any reason, after those who give up have left."""
@@ -169,7 +186,11 @@ class Levers:
         since = np.where(at_home, np.where(known.at_home, known.since, np.int32(day)), NEVER)
         known = replace(known, at_home=at_home, since=since, releasable=at_home & ~kept)
         quarantined = at_home & ~positive
-        return at_home, replace(state, known=known, quarantined=quarantined, n_told=0)
+        page = np.where(at_home, Diary.AT_HOME, 0) | np.where(state.told, Diary.TOLD, 0)
+        page |= np.where(known.positive_on != NEVER, Diary.IMMUNE, 0)
+        diary = np.concatenate([state.diary[1 - _DIARY_DAYS :], page[None].astype(np.uint8)])
+        state = replace(state, known=known, quarantined=quarantined, diary=diary, n_told=0)
+        return at_home, state
 
     def choose(
         self, released: Released, situation: Situation, state: LeversState
@@ -193,7 +214,13 @@ class Levers:
         tested_on = known.tested_on.copy()
         tested_on[tested] = situation.day
         known = replace(known, until=until, tested_on=tested_on)
-        return tested, replace(state, known=known, n_told=by_score.size)
+        diary = state.diary.copy()
+        diary[-1:, asking] |= np.uint8(Diary.ASKED)
+        return tested, replace(state, known=known, diary=diary, n_told=by_score.size)
+
+    def diary(self, state: LeversState) -> NDArray[np.uint8]:
+        """Return what people know of their last days."""
+        return state.diary
 
     def _wait(
         self, symptoms: Symptoms, asking: Ids, day: int, until: dict[str, NDArray[np.int32]]
@@ -228,6 +255,7 @@ class Levers:
     def follow_up(self, evening: Evening, state: LeversState) -> LeversState:
         """Return the state after results ended stays and levers told people to stay at home."""
         known, memories, n_told = self._results(evening, state.known), dict(state.memories), 0
+        of_cases = np.zeros(evening.alive.size, dtype=np.bool_)
         if self.illness is not None:
             ill = self.illness.ill(evening.onsets, evening.day)
             evening = replace(evening, onsets=ill)
@@ -246,7 +274,10 @@ class Levers:
             )
             known = replace(known, until=known.until | {sender.name: begun})
             n_told += told.size
-        return replace(state, known=known, memories=memories, n_told=state.n_told + n_told)
+            if sender.name != Quarantine.name:  # a high score is no news of a case
+                of_cases[told] = True
+        n_told += state.n_told
+        return replace(state, known=known, memories=memories, told=of_cases, n_told=n_told)
 
     def _within(self, told: Ids, sender: SendsHome, known: Known, day: int) -> Ids:
         """Return who is told: those already in quarantine, and by lot as many as there is room."""

@@ -14,8 +14,8 @@ from dnatrace.settings import Days, Settings, Share, setting
 
 Until = NDArray[np.int32]  # the last day at home of everybody
 EXEMPT = (
-    "UK guidance, 2020 to 2022: no other PCR test within 90 days of a positive one without new "
-    "symptoms; taken here for being told, too"
+    "chosen; close to UK guidance, 2020 to 2022: no other PCR test within 90 days of a positive "
+    "one without new symptoms"
 )
 
 

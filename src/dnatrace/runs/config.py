@@ -229,6 +229,11 @@ class RunConfig(Settings):
         )
 
     @property
+    def tracer(self) -> Any:
+        """The settings of the method, with what it ships for a policy like this one."""
+        return self.method.in_world(levers=self.policy.keeps_diary)
+
+    @property
     def own_tests(self) -> bool:
         """Whether messages are functions of their sender's own tests alone."""
         once = self.exchange is ExchangeKind.ROUNDS and self.seir.rounds == 1
@@ -278,7 +283,7 @@ class RunConfig(Settings):
         """
         values = _changed(self, stored)
         for section in CATALOGUES:
-            plugin: Plugin = getattr(self, section)
+            plugin: Plugin = self.tracer if section == "method" else getattr(self, section)
             if section in stored:
                 own = {
                     key: value
@@ -316,17 +321,17 @@ def load_config(
     """Return a configuration: a preset, then a scenario, a file, settings and overrides.
 
     Args:
-        preset: one of `preset_names()`.
-        scenario: one of `scenario_names()`; None for none.
+        preset: one of `dt.presets()`.
+        scenario: one of `dt.scenarios()`; None for none.
         file: TOML.
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: by dotted key or shortcut; None means not given.
     """
+    check_kinds({"preset": preset, "scenario": scenario}, file, settings, overrides)
     values = read_preset(preset)
     merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
-    check_kinds(file, settings, overrides)
     if file is not None:
         merge(given, read_run_file(Path(file)))
     for text in settings:

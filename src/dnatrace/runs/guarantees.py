@@ -98,7 +98,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
         Provenance(
             method=config.method.name,
             release=release_of(config.method) or "",
-            training=config.method.training,
+            training=config.tracer.training,
             audit=audit,
             measured=_measured(config, ledger),
         ),

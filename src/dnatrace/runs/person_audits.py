@@ -191,7 +191,7 @@ def scripted_loop(
     return Loop(
         simulator=ScriptedContacts(world),
         exchange=build_exchange(config),
-        method=config.method.build(config.method_setup(config.privacy.source(seed))),
+        method=config.tracer.build(config.method_setup(config.privacy.source(seed))),
         policy=ScriptedPolicy(
             usual=config.policy.build(stays, seed), named=by_day(tests), alone=not closed
         ),

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from dnatrace._version import __version__
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_callable, require_text
 from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
@@ -96,7 +96,18 @@ def run(
     checkpoint: Path | str | None = None,
     checkpoint_every: int = DEFAULT_EVERY,
 ) -> RunResult:
-    """Run the closed loop of a configuration.
+    """Run one epidemic with contact tracing, from the first infections to the last day.
+
+        config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
+        result = dt.run(config)
+        result.summary["peak_infected"]  # the largest share of people in state I
+        result.daily                     # an Arrow table with one row per day; to_pandas()
+        result.plot()                    # the epidemic, and what was done against it
+
+    `dt.methods()`, `dt.presets()` and `dt.scenarios()` list what there is to choose from;
+    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations, and
+    `dnatrace config parameters` prints every key. The same configuration gives the same result,
+    on any number of threads. `dt.compare` runs several on common seeds.
 
     Args:
         config: what to run.
@@ -109,8 +120,13 @@ def run(
         checkpoint: a file to keep the run in while it lasts: called again after it was killed, it
             resumes after the last day that was kept, to the same bits. Removed at the end.
         checkpoint_every: how many days are run between two writings.
+
+    Raises:
+        InputError: something is wrong with the configuration; the message says what, in one line.
     """
     require_config(config, "dt.run takes a configuration")
+    require_text(name=name)
+    require_callable(track=track, watch=watch)
     start = time.perf_counter()
     if name is not None and method is None:
         raise InputError("name: it is for a method given as an object, and there is none")
@@ -162,7 +178,7 @@ def _run_days(
         if watch is not None:
             watch(row)
         ledger.record(log.released.event)
-        ledger.meetings = max(ledger.meetings, log.contacts.most_meetings())
+        ledger.meetings_per_day = max(ledger.meetings_per_day, log.contacts.most_meetings())
         if log.selection is not None:
             ledger.record(log.selection)
         del log  # a good part of the memory, which the next day needs
@@ -196,7 +212,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
         tests = tests.model_copy(update={"capacity": 0.0})
         policy = policy.without_scores()
     tracer = (
-        config.method.build(config.method_setup())
+        config.tracer.build(config.method_setup())
         if method is None
         else as_method(method, n_days=config.days)
     )

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, Unpack
@@ -15,14 +16,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, closest
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
 from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import named_outside, run
 from dnatrace.sweeps import costs
-from dnatrace.sweeps.entries import Entry, check, check_seeds, config_of, labelled, name_of
+from dnatrace.sweeps.entries import (
+    Entry,
+    check,
+    check_seeds,
+    check_where,
+    config_of,
+    labelled,
+    name_of,
+)
 from dnatrace.sweeps.spread import CONFIDENCE, Spread
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
@@ -56,11 +65,13 @@ class Study(Generic[Label]):
 
     def against(self, baseline: Label) -> "Study[Label]":
         """Return the same study, whose tables show paired differences to a label."""
-        _check_baseline(baseline, self.summaries)
+        _check_label(baseline, self.summaries, "baseline")
         return replace(self, baseline=baseline)
 
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
+        _check_label(label, self.summaries)
+        _check_metric(metric, self.summaries[label])
         values = np.array([s[metric] for s in self.summaries[label]], dtype=np.float64)
         least, most = SUMMARY[metric].bounds if metric in SUMMARY else (-math.inf, math.inf)
         return Spread(values=scale * values, bounds=(scale * least, scale * most))
@@ -95,8 +106,9 @@ class Study(Generic[Label]):
             prices: of one test, notice or person-day, by key of `costs.COSTS`; adds money.
             baselines: labels by what they are called.
         """
-        for one in (label, *baselines.values()):
-            _check_baseline(one, self.summaries)
+        _check_label(label, self.summaries)
+        for one in baselines.values():
+            _check_label(one, self.summaries, "baseline")
         if by_group:
             return pa.Table.from_pylist(costs.averted_by_group(self, label, baselines))
         return pa.Table.from_pylist(costs.averted(self, label, baselines, prices=prices))
@@ -145,7 +157,9 @@ class Study(Generic[Label]):
         """
         other = self.baseline if baseline is None else baseline
         if other is not None:
-            _check_baseline(other, self.summaries)
+            _check_label(other, self.summaries, "baseline")
+        if isinstance(metrics, str):
+            raise InputError(f"metrics: give a list such as ['{metrics}'], not a text")
         rows = []
         for label in self.summaries:
             for metric in metrics:
@@ -167,6 +181,34 @@ class Study(Generic[Label]):
             return dict.fromkeys(names)
         found = self.difference(label, baseline, metric)
         return dict(zip(names, (found.mean, *found.interval), strict=True))
+
+    def to_pandas(self) -> Any:
+        """Return one row per label and seed as a pandas data frame; needs pandas."""
+        return self._runs().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return one row per label and seed as a polars data frame; needs polars."""
+        return import_module("polars").from_arrow(self._runs())
+
+    def _runs(self) -> pa.Table:
+        """Return every number of every summary, one row per label and seed."""
+        rows = []
+        for label, summaries in self.summaries.items():
+            for seed, summary in zip(self.seeds, summaries, strict=True):
+                plain = {k: v for k, v in summary.items() if not isinstance(v, dict | list)}
+                rows.append({"label": str(label)} | plain | {"seed": seed})
+        return pa.Table.from_pylist(rows)
+
+    def plot(self, metric: str = "peak_infected") -> Any:
+        """Draw a number of the summaries, a dot per seed with means and intervals; return axes."""
+        import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to import)
+
+        from dnatrace.sweeps.figures import draw_study  # noqa: PLC0415
+
+        size = (7.0, 1.5 + 0.4 * len(self.summaries))
+        axes = plt.figure(figsize=size, layout="constrained").subplots()
+        draw_study(axes, self, metric)
+        return axes
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
@@ -194,11 +236,26 @@ class Study(Generic[Label]):
         return f"{text}<br><small>difference {gain.mean:+.4g} ± {gain.half_width:.2g}</small>"
 
 
-def _check_baseline(baseline: object, labels: Iterable[object]) -> None:
+def _check_label(label: object, labels: Iterable[object], what: str = "label") -> None:
     known = list(labels)
-    if baseline not in known:
-        listed = ", ".join(f"'{label}'" for label in known)
-        raise InputError(f"baseline '{baseline}' is not among the labels: {listed}")
+    if not isinstance(label, Hashable) or label not in known:
+        listed = ", ".join(f"'{one}'" for one in known)
+        guess = closest(label, map(str, known))
+        raise InputError(f"{what} '{label}' is not among the labels: {listed}{guess}")
+
+
+def _check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Raise unless a metric is a number, or absent, in every summary."""
+    numbers = [
+        [name for name, value in one.items() if isinstance(value, int | float | None)]
+        for one in summaries
+    ]
+    if not isinstance(metric, str) or any(metric not in known for known in numbers):
+        listed = ", ".join(numbers[0] if numbers else ())
+        guess = closest(metric, numbers[0] if numbers else ())
+        raise InputError(
+            f"metric '{metric}' is not among the numbers of a summary: {listed}{guess}"
+        )
 
 
 def _or_none(value: float) -> float | None:
@@ -332,11 +389,12 @@ def compare(
     """
     check(configs)
     check_seeds(seeds)
+    check_where(workers=workers, cluster=cluster, store=store, track=track)
     by_label = dict(configs) if isinstance(configs, Mapping) else labelled(configs)
     if not by_label or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
     if baseline is not None:
-        _check_baseline(baseline, by_label)
+        _check_label(baseline, by_label, "baseline")
     study = run_study(
         by_label,
         seeds=seeds,

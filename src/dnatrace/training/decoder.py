@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW
 from dnatrace.networks.decoder import (
+    DIARY_ROWS,
     LEAST_NOISE,
     MOST_NOISE,
     N_COMMON,
@@ -28,6 +29,7 @@ from dnatrace.networks.decoder import (
     scaled_tallies,
     shapes,
 )
+from dnatrace.records import Diary
 from dnatrace.rng import Stream
 from dnatrace.runs.progress import Track
 
@@ -50,6 +52,7 @@ class Settings:
         tallies: how many of the newest tallies are read; 0 for public facts alone.
         heads: whether tallies are head counts, which are scaled otherwise.
         merged_above: noise above which the channels of a release are one (`Heads`).
+        diary: whether diaries are read, in worlds with levers.
         seed: of first weights, noise and order.
     """
 
@@ -64,6 +67,7 @@ class Settings:
     tallies: int = WINDOW
     heads: bool = False
     merged_above: float | None = None
+    diary: bool = False
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -116,6 +120,9 @@ def personal_inputs(inputs: DecoderInputs) -> Floats:
     own, log_contacts, groups = inputs.personal()
     age = groups[:, None] == np.arange(AGE_GROUPS)
     columns = [own == 0, own > 0, log_contacts[:, None], age]
+    if inputs.diary is not None:
+        flags = inputs.flags()
+        columns += [flags & row > 0 for row in DIARY_ROWS] + [flags[:, :1] & Diary.IMMUNE > 0]
     return np.concatenate(columns, axis=1).astype(np.float32)
 
 
@@ -212,7 +219,7 @@ def _scale(rows: _Rows, settings: Settings) -> tuple[Floats, Floats]:
 def _first_weights(settings: Settings, channels: int) -> dict[str, jax.Array]:
     rng = Stream(settings.seed, "decoder/weights").generator()
     weights = {}
-    for name, shape in shapes(settings.width, channels).items():
+    for name, shape in shapes(settings.width, channels, diary=settings.diary).items():
         start = np.zeros(shape)
         if name.endswith("weight"):
             start = rng.normal(size=shape) * np.sqrt(2.0 / shape[0])

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError
 from dnatrace.methods.base import Method
 from dnatrace.methods.tally import ContactRate, tallies
 from dnatrace.networks.architecture import WINDOW
 from dnatrace.networks.decoder import Alarm, DecoderInputs
 from dnatrace.networks.inputs import newest_first, newest_first_by_person
 from dnatrace.policy import isolation
+from dnatrace.records import NOT_TESTED
 from dnatrace.rng import Stream
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import build_loop
@@ -25,6 +25,7 @@ from dnatrace.training.decoder import Cases, personal_inputs
 ALARM = Alarm(low=0.02, high=0.1)
 FIRST_DAY = 4  # before it there is too little to learn from
 MOST_INFECTED, OTHERS = 40, 240  # people of a day that are kept
+_DAYS_AT_HOME = 10  # that finding somebody keeps them there
 _WORTH_OF_CONTACTS = 0.5  # exponent: finding those who meet many prevents more
 
 Watch = Callable[[DayLog], NDArray[np.float32]]  # what a release of the day shows without noise
@@ -50,6 +51,11 @@ class Record:
         age_groups: uint8.
         follows: whether a positive result would be followed, as a share, float32.
         test_errors: of the run.
+        diary: flags of the day, uint8; None for runs without levers.
+        has_app: bool.
+        order_delay: days from being chosen to the test.
+        result_delay: days from the test to its result.
+        by_score_home: whether scores also decide who stays at home without a test.
     """
 
     tallies: NDArray[np.float32]
@@ -61,28 +67,55 @@ class Record:
     age_groups: NDArray[np.uint8]
     follows: NDArray[np.float32]
     test_errors: TestErrors
+    diary: NDArray[np.uint8] | None
+    has_app: NDArray[np.bool_]
+    order_delay: int
+    result_delay: int
+    by_score_home: bool
+
+    def able(self, day: int) -> NDArray[np.bool_]:
+        """Return for whom a score may matter at the end of a day: bool [people].
+
+        People with the app who are free on the next day. Those who wait for a test or a result
+        cannot be tested again, but may be sent home.
+        """
+        able = self.free[day + 1] & self.has_app
+        waits = slice(day + 1 - self.result_delay, day + 1 + self.order_delay)
+        return able if self.by_score_home else able & ~(self.results[waits] >= 0).any(axis=0)
+
+    def known(self, past: slice) -> NDArray[np.int8]:
+        """Return the results of some days that are known at the end of the last of them."""
+        known = self.results[past].copy()
+        known[len(known) - min(self.result_delay, len(known)) :] = NOT_TESTED
+        return known
 
 
 def record(config: RunConfig, method: Method, watch: Watch = tally_of) -> Record:
-    """Run the closed loop and return what training needs of it; results must not be delayed."""
-    if config.tests.order_delay or config.tests.result_delay:
-        raise InputError("decoders learn from runs without delays of tests")
+    """Run the closed loop and return what training needs of it."""
     loop = build_loop(config, method=method, with_messages=True)
     rate = ContactRate.start(loop.simulator.n_people)
     rows: dict[str, list[NDArray[Any]]] = {
         name: [] for name in ("tallies", "met", "results", "mean_contacts", "seir", "free")
     }
+    levers = config.policy.keeps_diary
+    rows |= {"diary": []} if levers else {}
     for log in loop.run(config.days):
         rate = rate.after(log.public.counts[-1], log.isolated)
-        for name, row in (_of_day(log, rate) | {"tallies": watch(log)}).items():
-            rows[name].append(row)
+        of_day = _of_day(log, rate) | {"tallies": watch(log)}
+        for name in rows:
+            rows[name].append(of_day[name])
     everyone, rules = np.arange(loop.simulator.n_people), config.isolation
     follows = np.full(everyone.size, rules.adherence)
     if rules.adherence_unit is isolation.AdherenceUnit.PERSON:
         stream = Stream(config.seed, "isolation/adherence")
         follows = isolation.follows(everyone, day=0, rules=rules, stream=stream)
+    by_day: dict[str, Any] = {"diary": None} | {name: np.stack(v) for name, v in rows.items()}
     return Record(
-        **{name: np.stack(values) for name, values in rows.items()},
+        **by_day,
+        has_app=loop.has_app,
+        order_delay=config.tests.order_delay,
+        result_delay=config.tests.result_delay,
+        by_score_home=config.policy.sends_home_by_score,
         age_groups=loop.simulator.age_groups.copy(),
         follows=follows.astype(np.float32),
         test_errors=config.tests.believed,
@@ -98,6 +131,7 @@ def _of_day(log: DayLog, rate: ContactRate) -> dict[str, NDArray[Any]]:
         "mean_contacts": rate.mean.astype(np.float32),
         "seir": SEIR_OF_COURSE[log.states],
         "free": ~log.isolated & (log.states != CourseState.DEATH),
+        "diary": np.zeros(0) if log.public.diary is None else log.public.diary[-1],
     }
 
 
@@ -113,17 +147,32 @@ def cases_of(run: Record, *, seed: int, most_infected: float = 1.0) -> list[Case
     share = ((run.seir == State.E) | (run.seir == State.I)).mean(axis=1)
     days = [
         _day_cases(run, day, rng)
-        for day in range(FIRST_DAY, len(run.seir) - 1)
+        for day in range(FIRST_DAY, len(run.seir) - (1 if run.diary is None else _DAYS_AT_HOME))
         if share[day + 1] <= most_infected
     ]
     return [day for day in days if day is not None]
 
 
+def _found(run: Record, day: int) -> NDArray[np.float32]:
+    """Return what a test of somebody who is chosen on the next day would bring: float32 [people].
+
+    Without levers, 1 for those who are infected. With levers, where results come late and other
+    tests find people as well: the days that they would be infectious at home, counted for
+    `_DAYS_AT_HOME` days from the first on which they could be, if the test would find them.
+    """
+    taken = min(day + 1 + run.order_delay, len(run.seir) - 1)
+    found = (run.seir[taken] == State.E) | (run.seir[taken] == State.I)
+    if run.diary is None:
+        return found.astype(np.float32)
+    at_home = taken + run.result_delay + 1
+    days = run.seir[at_home : at_home + _DAYS_AT_HOME] == State.I
+    return (found * days.sum(axis=0)).astype(np.float32)
+
+
 def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
-    able = run.free[day + 1]
-    found = (run.seir[day + 1] == State.E) | (run.seir[day + 1] == State.I)
+    able = run.able(day)
     contacts = (run.mean_contacts[day] + 0.5) ** _WORTH_OF_CONTACTS
-    worth = np.where(able & found, run.follows * contacts, 0.0)
+    worth = np.where(able, run.follows * contacts * _found(run, day), 0.0)
     infected = np.flatnonzero(worth > 0.0)
     candidates = np.flatnonzero(able)
     if infected.size == 0 or candidates.size < OTHERS:
@@ -133,10 +182,11 @@ def _day_cases(run: Record, day: int, rng: np.random.Generator) -> Cases | None:
     people = np.concatenate([infected, others])
     past = slice(max(0, day - WINDOW + 1), day + 1)
     inputs = DecoderInputs(
-        outcomes=run.results[past, people],
+        outcomes=run.known(past)[:, people],
         mean_contacts=run.mean_contacts[day, people].astype(np.float64),
         age_groups=run.age_groups[people],
         test_errors=run.test_errors,
+        diary=None if run.diary is None else run.diary[past, people],
     )
     errors, watched = run.test_errors, run.tallies[past][..., people]
     by_age = newest_first(watched.reshape(len(watched), -1), 0)  # [14, numbers × people]

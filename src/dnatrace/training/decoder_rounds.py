@@ -58,11 +58,13 @@ class Student:
         name: of its file.
         alarm: of the messages that it counts.
         heads: how heads are counted; None when none are.
+        diary: whether it reads diaries, which runs with levers have.
     """
 
     name: str
     alarm: Alarm
     heads: Heads | None = None
+    diary: bool = False
 
     @property
     def channels(self) -> int:
@@ -98,7 +100,7 @@ class Plan:
         settings: of training, unless others are asked for.
         first_seed: of the runs; nothing is ever measured on these seeds.
         epsilons: in turn.
-        scenarios: in turn, over
+        scenarios: in turn, each what is changed, of the `scenario` that it names if any, over
         always: settings of all runs.
         most_infected: share of people in E or I beyond which a day is not learned from: a lost
             epidemic has most of the cases, and nothing can be done about it any more.
@@ -118,8 +120,9 @@ class Plan:
         """Return the run number i of a round."""
         epsilon = self.epsilons[(i + i // len(self.scenarios)) % len(self.epsilons)]
         of_all = {"people": people, "days": days, "epsilon": epsilon, "seed": seed}
-        scenario = self.scenarios[i % len(self.scenarios)]
-        return load_config(overrides=of_all | scenario | self.always)
+        changed = dict(self.scenarios[i % len(self.scenarios)])
+        scenario = changed.pop("scenario", None)
+        return load_config(scenario=scenario, overrides=of_all | changed | self.always)
 
 
 TALLY = Plan(
@@ -223,6 +226,7 @@ def _taught(
             weights=weights,
             provenance=_provenance(replace(order, settings=settings), number + 1, len(together)),
             heads=student.heads,
+            diary=student.diary,
         )
         first += student.channels
     return decoders
@@ -242,7 +246,7 @@ def _collect(workers: int, jobs: list[Any], track: Track | None) -> list[Cases]:
 def _cases_of_job(job: tuple[RunConfig, Plan, Student, dict[str, Decoder]]) -> list[Cases]:
     config, plan, student, decoders = job
     last = decoders.get(student.name)  # of the round before
-    method = student.method(config, last) if last else config.method.build(config.method_setup())
+    method = student.method(config, last) if last else config.tracer.build(config.method_setup())
     watched = record(config, method, plan.watch())
     return cases_of(watched, seed=config.seed, most_infected=plan.most_infected)
 

@@ -94,6 +94,7 @@ class Person(Student):
 
     def settings(self, asked: Settings) -> Settings:
         """Return how it is trained."""
+        asked = replace(asked, diary=self.diary)
         if self.heads is None:
             return replace(asked, tallies=0)
         return replace(asked, tallies=WINDOW, merged_above=self.heads.merged_above)
