@@ -2,14 +2,19 @@
 # make test   adds the extras to the same environment, then lint, types and all tests
 # make quick  a verdict within a minute: lint, types, and the tests that are neither slow nor need
 #             a browser or a cluster
+# make benchmark  what docs/performance.md says, and ratios against the committed ones
+# make docs   the site, warnings as errors, into docs/_site
+# make coverage, make lock: what docs/project/quality.md shows
 # make verify every script of verification/ at its smallest, which tests run, too
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Modules are compiled when they are imported, not all that is installed beforehand: half the time.
+# And kept, whatever the shell says: the environment is make's own, and anew it takes seconds per start.
+unexport PYTHONDONTWRITEBYTECODE
 PIP    := pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: run test quick lint types unit verify benchmark clean
+.PHONY: run test quick lint types unit docs coverage lock verify benchmark clean
 
 run: $(VENV)/.base
 	$(BIN)/dnatrace run --out runs
@@ -30,13 +35,23 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist loadfile
 
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_site
+	@echo "Read it: docs/_site/index.html"
+
+coverage: $(VENV)/.dev
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not browser and not cluster" \
+	  --cov=dnatrace --cov-report=json:.coverage.json
+	$(BIN)/python -m docs.tools.coverage .coverage.json
+
+lock: $(VENV)/.dev
+	$(BIN)/python -m docs.tools.lock
+
 verify: $(VENV)/.dev
 	$(BIN)/pytest tests/test_verification.py
 
 benchmark: $(VENV)/.dev
-	for name in inference closed_loop release sweep dataset training simulators; do \
-	  $(BIN)/python -m benchmarks.$$name || exit 1; \
-	done
+	$(BIN)/python -m benchmarks.all
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -52,5 +67,5 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	touch $(VENV)/.base $@
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist docs/_site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

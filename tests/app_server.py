@@ -7,6 +7,7 @@ import time
 from dnatrace.app.door import HOST, Door
 from dnatrace.app.serving import listen, server_of
 
+PATIENCE = 300.0  # seconds that a test waits on a slow, busy machine before it fails
 TOKEN = "token-of-tests"
 # Small enough for seconds; what pages and tests ask about.
 TINY = {"people": 300, "days": 12, "initially_infected": 8}
@@ -37,7 +38,7 @@ def running(store, workers=2):
         listening.close()
 
 
-def until(condition, seconds=120.0):
+def until(condition, seconds=PATIENCE):
     """Wait until something holds; what it returned is returned."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -171,3 +171,66 @@ def meetings_with_cases(days, cases, by_kind):
                     counts[receiver] += 1
                     closest[receiver] = max(closest[receiver], by_kind[kind])
     return counts, closest
+
+
+def caused_by(hazards, contact, log_outside):
+    """The share of a day's infections that one of its contacts causes: its share of the hazard."""
+    total = sum(hazards.values()) - log_outside
+    return hazards[contact] / total if total > 0 else 0.0
+
+
+def echo_free_neighbours(
+    contacts, outcomes, parameters, test_errors, rounds, sequences, susceptible, silent
+):
+    """Exposures [people, days] of the last round, when nobody hears what came from themselves.
+
+    Every message by enumeration: P(I | not infected by the receiver), where the infection on a day
+    is divided among the contacts of that day by their hazards.
+    """
+    n_people, n_days = outcomes.shape
+    log_outside = log(1 - parameters.p0)
+    told = dict.fromkeys(range(len(contacts)), 0.0)  # by row of contacts: a hazard
+    for _ in range(rounds - 1):
+        heard = [[{} for _ in range(n_days)] for _ in range(n_people)]
+        for row, (_, receiver, day) in enumerate(contacts):
+            heard[receiver][day][row] = told[row] * susceptible[receiver]
+        told = {
+            row: 0.0
+            if silent[sender]
+            else -log(
+                1
+                - parameters.p1
+                * infected_otherwise(
+                    heard[sender],
+                    [r for r, (who, whom, _) in enumerate(contacts) if (who, whom) == (to, sender)],
+                    outcomes[sender],
+                    parameters,
+                    test_errors,
+                    sequences,
+                    log_outside,
+                )[day]
+            )
+            for row, (sender, to, day) in enumerate(contacts)
+        }
+    exposures = np.zeros((n_people, n_days))
+    for row, (_, receiver, day) in enumerate(contacts):
+        exposures[receiver, day] += told[row] * susceptible[receiver]
+    return exposures
+
+
+def infected_otherwise(
+    heard, from_receiver, outcomes, parameters, test_errors, sequences, log_outside
+):
+    """P(I) by day given that none of some contacts infected, by enumeration."""
+    log_stays = [log_outside - sum(day.values()) for day in heard]
+    weights = np.array(
+        [sequence_log_weight(s, log_stays, outcomes, parameters, test_errors) for s in sequences]
+    )
+    weights = np.exp(weights - weights.max())
+    for k, sequence in enumerate(sequences):
+        for t, day in enumerate(heard[:-1]):
+            if sequence[t] == 0 and sequence[t + 1] == 1:
+                by = sum(caused_by(day, c, log_outside) for c in from_receiver if c in day)
+                weights[k] *= 1.0 - by
+    infected = np.array(sequences) == 2
+    return (weights[:, None] * infected).sum(axis=0) / weights.sum()

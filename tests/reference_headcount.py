@@ -188,7 +188,7 @@ class ReadsScores:
     def __init__(self):
         self.scores = None
 
-    def receive(self, window, outcomes, *, with_messages):
+    def receive(self, window, outcomes, *, with_messages, with_exposures=True):
         found = OWN_TESTS.receive(window, outcomes, with_messages=True)
         if self.scores is None:
             return found

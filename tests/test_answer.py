@@ -1,8 +1,10 @@
 """The sentences on top of the report and of the live page, by hand."""
 
+import re
+
 import pytest
 
-from dnatrace.report.answer import Side, Told, answer, how_sure
+from dnatrace.report.answer import Side, Told, answer, how_sure, in_odds
 from dnatrace.report.answering import overall
 from dnatrace.report.grouping import group_runs
 from dnatrace.report.reading import read_runs
@@ -19,7 +21,7 @@ OPEN = {"noise": None, "per_release_epsilon": None}
 SILENT = {"noise": None, "per_release_epsilon": 0.0}
 
 
-def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, rising=False):
+def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, **others):
     runs = [
         Told(
             seed=seed,
@@ -31,9 +33,10 @@ def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, 
                 "attack_rate": rate,
                 "tests_used": tests,
                 "isolation_person_days": 5000,
-                "peak_reached": not rising,
+                "peak_reached": True,
                 "privacy": privacy,
-            },
+            }
+            | others,
         )
         for seed, rate in enumerate(rates, start=1)
     ]
@@ -52,15 +55,18 @@ def test_what_was_done_brought_cost_and_promises():
     )
     # 200 and 196 fewer on the two seeds: 198 ± t(0.95, 1) · 2.83 / √2 = 12.6
     assert messages == (
-        "Without any message between phones 410 would have been infected: messages make it "
-        "198 ± 12.6 fewer."
+        "Without any message between phones (the floor) 410 would have been infected: messages "
+        "make it 198 ± 12.6 fewer."
     )
     assert cost == (
-        "1 in 25 was in isolation on the worst day; each person had 0.8 tests and 0.5 days at home."
+        "1 in 25 was at home on the worst day; on average a person had 0.8 tests and 0.5 days at "
+        "home."
     )
     assert promise.startswith(
         "What one test of yours tells a housemate over all time: ε = 5.02, so that whoever guesses "
-        "your result is right at most 76.6 times in 100"
+        # 0.7663 / (1 - 0.7663) = 3.28
+        "your result is right at most 76.6 times in 100, odds of 3.28 to 1; a coin is right 50 "
+        "times, odds of 1 to 1"
     )
     assert "simulation" in promise
 
@@ -69,25 +75,73 @@ def test_chance_is_not_sold_as_an_effect():
     floor = side("floor", [0.0150, 0.0300], method="floor", privacy=SILENT)
     assert "no more than chance apart" in answer(MAIN, floor=floor)[1]
     other = side("B", [0.0190, 0.0236])
-    assert "no more than chance apart in 2 runs from A (+1 ± 69.5)" in answer(MAIN, other=other)[1]
+    assert answer(MAIN, other=other)[1] == (
+        "B is no more than chance apart in 2 runs from A (+1 ± 69.5 infections); more may tell."
+    )
     one = side("A", [0.02])
     assert answer(one, floor=side("floor", [0.04], method="floor"))[1].endswith("been infected.")
     assert "another seed may come out quite differently" in how_sure(one, None)
     assert "more are on their way" in how_sure(one, None, asked=5)
     # 8,600 and 8,596 averted: 8,598 ± 12.6
     assert "8,598 ± 12.6 infections averted" in how_sure(MAIN, NOTHING)
+    assert "infections averted with A, seed" in how_sure(MAIN, NOTHING, named=True)
     assert "may be chance" not in how_sure(MAIN, NOTHING)
     assert "may be chance" in how_sure(MAIN, side("nothing", [0.0150, 0.0300]))
 
 
-def test_two_plans_are_named_and_each_has_its_promise():
-    other = side("B", [0.0100, 0.0124], privacy=OPEN)
-    told = answer(MAIN, nothing=NOTHING, other=other)
-    assert told[0].startswith("With A 212 of 10,000 people were infected")
-    assert told[1].startswith("B: 112 were infected, 100 ± 0 fewer than with A")
-    assert told[-1].startswith("With B: What one test of yours tells")
-    assert "as they are" in told[-1]
-    assert len(answer(MAIN, other=side("B", [0.01]))) == 4  # the same promise is told once
+def test_two_plans_are_named_and_each_has_its_costs_and_its_promise():
+    other = side("B", [0.0100, 0.0124], privacy=OPEN, isolated=0.5, tests=20_000)
+    floor = side("floor", [0.0400, 0.0420], method="floor", privacy=SILENT)
+    told = answer(MAIN, nothing=NOTHING, floor=floor, other=other)
+    assert told[0] == (
+        "With A 212 and with B 112 of 10,000 people were infected in 100 days instead of 8,810 "
+        "with nothing done in the situation of A."
+    )
+    assert told[1] == "B has 100 ± 0 fewer infections than A, seed by seed."
+    assert told[2].startswith("With A but without any message between phones (the floor) 410")
+    assert told[3].startswith("With A: 1 in 25 was at home on the worst day; on average a person")
+    assert told[4].startswith("With B: 1 in 2 was at home on the worst day; on average a person")
+    assert "had 2 tests" in told[4]
+    assert told[5].startswith("With A: what one test of yours tells a housemate")
+    assert told[6].startswith("With B: what one test of yours tells")
+    assert "as they are" in told[6]
+    assert len(told) == 7
+    assert len(answer(MAIN, other=side("B", [0.01, 0.01]))) == 5  # the same promise is told once
+    tells = side("B", [0.01], privacy=PROVED | {"policy_tells_of_cases": True})
+    *_, common, more = answer(MAIN, other=tells)
+    assert common.startswith("What one test of yours tells a housemate")
+    assert more.startswith("With B: besides, the policy tells people of a case")
+    idle = side("B", [0.02], tests=0, isolated=0.0)
+    assert "With B: nobody was tested and nobody stayed at home." in answer(MAIN, other=idle)
+
+
+def test_plans_of_other_cities_are_compared_by_shares():
+    other = side("B", [0.0100, 0.0124], people=5000)
+    outcome, against, *_ = answer(MAIN, other=other)
+    assert outcome == "With A 212 of 10,000 people were infected in 100 days."
+    assert against == (
+        "With B 56 of 5,000 people were infected in 100 days. B has 1 ± 0 fewer percentage points "
+        "than A, seed by seed."
+    )
+
+
+def test_odds_are_the_definition_in_words():
+    told = in_odds(PROVED)
+    assert "at most 151 times (e to the power of ε = 5.02)" in told  # exp(5.02) = 151.4
+    assert "plus a chance of 0.001 (δ)" in told
+    assert "right at most 76.6 of 100 times" in told
+    assert "over a million times" in in_odds(PROVED | {"per_person_epsilon": 40.0})
+    assert (
+        "over 999 to 1"
+        in answer(side("A", [0.02], privacy=PROVED | {"per_person_epsilon": 40.0}))[-1]
+    )
+    for open_end in (
+        OPEN,
+        SILENT,
+        PROVED | {"sound": False},
+        PROVED | {"per_person_epsilon": None},
+    ):
+        assert in_odds(open_end) == ""
 
 
 @pytest.mark.parametrize(
@@ -107,7 +161,7 @@ def test_promises(privacy, words):
 
 
 def test_an_unfinished_epidemic_and_idleness_are_told():
-    assert "the worst is yet to come" in answer(side("A", [0.02], rising=True))[1]
+    assert "the worst is yet to come" in answer(side("A", [0.02], peak_reached=False))[1]
     idle = side("A", [0.02], tests=0, isolated=0.0)
     assert "Nobody was tested and nobody stayed at home." in answer(idle)
 
@@ -122,6 +176,21 @@ def test_a_store_is_answered_by_its_best_setting(report_store):
     nothing = rates["none"] / 3 * 300
     assert told[1].startswith(f"Of 300 people {infected:.0f} were infected in 20 days")
     assert f"instead of {nothing:.0f} with nothing done" in told[1]
+
+
+def test_two_settings_of_a_store_are_compared(report_store):
+    groups = group_runs(read_runs(report_store))
+    (idle,) = (group for group in groups if group.label == "none")
+    acting = [group for group in groups if group is not idle][:2]
+    told = overall([idle, *acting])
+    assert re.fullmatch(r"Of 2 settings, .* had the fewest infections\.", told[0])
+    names = [group.label for group in acting]
+    assert told[1].startswith("With ")
+    assert "instead of" in told[1]
+    assert all(f"ith “{name}” " in told[1] for name in names)
+    assert re.search(r" (more|fewer) infections than | no more than chance apart ", " ".join(told))
+    for name in names:
+        assert any(text.startswith(f"With “{name}”: ") and "days at home" in text for text in told)
 
 
 def test_an_older_store_has_no_paragraph(report_store):

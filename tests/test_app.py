@@ -12,10 +12,11 @@ from importlib import resources
 from types import SimpleNamespace
 
 import httpx
+import numpy as np
 import pytest
 
 import dnatrace as dt
-from dnatrace.app import controls, desk, studies
+from dnatrace.app import controls, desk, neighbourhood, studies
 from dnatrace.app.asked import Asked, arms_of, as_script, as_toml
 from dnatrace.app.door import _SHARED
 from dnatrace.app.studies import State
@@ -26,7 +27,8 @@ from dnatrace.runs import store as stores
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.presets import preset_names
 from dnatrace.runs.scenarios import scenario_names
-from tests.app_server import TINY, question, running, until
+from dnatrace.simulators.base import ContactKind
+from tests.app_server import PATIENCE, TINY, question, running, until
 from tests.app_tasks import dies, nothing, sleeps
 from tests.command_line import run as command
 
@@ -36,7 +38,7 @@ def served(tmp_path_factory):
     store = tmp_path_factory.mktemp("app") / "store"
     with (
         running(store, 1) as (address, at, _),
-        httpx.Client(base_url=address, timeout=120, trust_env=False) as client,
+        httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client,
     ):
         yield SimpleNamespace(client=client, desk=at, address=address)
 
@@ -83,7 +85,10 @@ def events(served, study):
 def test_others_are_refused(served, path, headers):
     host = httpx.URL(served.address).netloc.decode()
     answer = httpx.get(
-        path.format(host=host, address=served.address), headers=headers, trust_env=False
+        path.format(host=host, address=served.address),
+        headers=headers,
+        timeout=PATIENCE,
+        trust_env=False,
     )
     assert answer.status_code == 403
     assert "text/plain" in answer.headers["content-type"]
@@ -157,6 +162,50 @@ def test_everything_can_be_chosen(served):
     assert names == set(preset_names()) | set(scenario_names())
     assert all(card["label"] != card["name"] for card in offered["situations"])  # words for people
     assert set(controls._FIRST) <= names
+
+
+def test_levers_are_asked_for_and_belong_to_their_policy(served):
+    offered = served.client.get("offered").json()
+    keys = {known["key"]: known for known in offered["parameters"]}
+    levers = [lever["key"] for lever in offered["levers"]]
+    assert levers
+    assert all(keys[key]["of"] == [offered["lever_policy"]] for key in levers)
+    assert all(lever["kind"] == "number" for lever in offered["levers"])
+    choices = {one["key"]: one.get("choices") for one in offered["controls"]}
+    assert offered["lever_policy"] in {choice["value"] for choice in choices["policy.name"]}
+    assert not any("`" in choice["label"] for choice in choices["policy.name"])
+
+
+def test_a_plan_takes_another_situation_and_another_policy(served):
+    """B has a card of its own; and the levers of a card stay behind when its policy is replaced."""
+    town = {"people": 300, "days": 12}
+    arms = {
+        "a": {"preset": "quick", "set": TINY},
+        "b": {"preset": "standard", "scenario": "quarantine", "set": town},
+    }
+    study = finished(served, {"arms": arms, "seeds": 2})
+    assert study.state is State.DONE
+    assert study.arms["a"].policy.name == "highest-scores"
+    assert study.arms["b"].policy.name == "levers"
+    assert study.arms["b"].policy.quarantine.capacity == 0.002
+    assert study.arms["floor"].policy.name == "highest-scores"
+    labels = {arm["key"]: arm["label"] for arm in study.snapshot()["arms"]}
+    assert labels["floor"].startswith("Floor of A")
+    assert labels["nothing"] == "Nothing done, in the situation of A"
+    told = study.answer()
+    assert len(told["topics"]) == len(told["sentences"])
+    assert {"Outcome", "B or A", "Cost", "Privacy"} <= set(told["topics"])
+    assert told["statements"]["a"].startswith("In odds: ")
+    words = ask(served, "words", {"arms": arms, "seeds": 2}).json()
+    _, *arguments = shlex.split(words["command"]["b"])
+    printed = json.loads(command(*arguments, "-q").stdout)
+    assert printed["config_digest"] == study.arms["b"].digest
+    plain = {"scenario": "quarantine", "set": {"policy.name": "highest-scores"}}
+    checked = ask(served, "check", {"arms": {"a": plain}}).json()["a"]
+    assert checked["problems"] == {}
+    wrong = {"scenario": "quarantine", "set": plain["set"] | {"policy.household.days": 3}}
+    checked = ask(served, "check", {"arms": {"a": wrong}}).json()["a"]
+    assert "has none" in checked["problems"]["policy.household.days"]
 
 
 def test_impossible_values_are_refused_in_words(served):
@@ -316,14 +365,15 @@ def test_a_study_is_stopped_and_the_next_one_runs(served):
 
 
 def test_a_killed_worker_is_replaced_and_its_run_done_again(served):
-    asked = question(seeds=1, people=5000, days=60, seed=500)
+    days = 400  # long enough to be caught in the middle of it
+    asked = question(seeds=1, people=5000, days=days, seed=500)
     study = begun(served, asked)
-    until(lambda: any(0 < len(run.rows) < 40 for run in study.runs))
+    until(lambda: any(0 < len(run.rows) < days // 2 for run in study.runs))
     victims = [worker for worker in served.desk.team._workers if worker.task is not None]
     os.kill(victims[0].process.pid, signal.SIGKILL)
     until(lambda: study.state.is_over)
     assert study.state is State.DONE
-    assert all(len(run.rows) == 60 for run in study.runs)
+    assert all(len(run.rows) == days for run in study.runs)
     assert any("ended (code -9)" in note for note in study.notes)
     snapshot = events(served, study)[0]
     assert snapshot["notes"] == study.notes
@@ -408,6 +458,16 @@ def test_a_neighbourhood_is_recorded(served):
     assert found["days"][-1]["shown"] == found["days"][-1]["quiet"]
 
 
+def test_a_meeting_is_drawn_once_whoever_hears_of_it():
+    """2 and 4 hear of each other, 4 of 3, 2 of 5; 0 is not in the picture."""
+    senders, receivers = [2, 4, 3, 5, 0], [4, 2, 4, 2, 2]
+    day = dt.DayContacts.from_pairs(senders, receivers, n_people=6)
+    place = np.array([-1, -1, 3, 0, 1, 2])  # of each person
+    random = int(ContactKind.RANDOM)
+    met = [[1, 3, random], [0, 1, random], [2, 3, random]]
+    assert sorted(neighbourhood._meetings(day, place)) == sorted(met)
+
+
 def test_noise_is_what_keeps_the_attacker_from_knowing(served):
     """Without noise a machine knows the result; with it, it stays below what is promised."""
     on, off = (
@@ -489,10 +549,10 @@ def test_the_address_is_one_line_and_a_link_is_restored(tmp_path):
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
         assert address.endswith("/#preset=quick")
-        assert httpx.get(address, trust_env=False).status_code == 200
+        assert httpx.get(address, timeout=PATIENCE, trust_env=False).status_code == 200
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
         process.stdout.close()
 
 

@@ -22,7 +22,7 @@ from dnatrace.privacy.attack import (
 from dnatrace.privacy.gaussian import mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 
-from .private_methods import made
+from .private_methods import WeakNoise, made
 from .reference_privacy import SilentNoise, parameters
 
 MU = mu_of_budget(1.0, 1e-3)
@@ -85,6 +85,28 @@ def test_pooled_mu_counts_days_and_attackers():
     assert AdversaryGame(alone, short).pooled_mu() == 0.0
     with pytest.raises(InputError, match="days"):
         attack_encounter(days=13)
+
+
+@pytest.mark.parametrize("release", ["daily", "news"])
+@pytest.mark.parametrize("days", [1, 5, 12])
+def test_headcount_is_held_to_one_head_however_often_they_met(release, days):
+    """People count once, so the proved limit of a release does not grow with days."""
+    make = lambda s: made("headcount", release, noise=FastNoise(seed=s))  # noqa: E731
+    alone = AdversaryGame(attack_encounter(days=days), make)
+    assert alone.pooled_mu() == pytest.approx(MU)
+    together = AdversaryGame(attack_encounter(days=days, co_attackers=4), make)
+    assert together.pooled_mu() == pytest.approx(2 * MU)
+    # Attained: the limit is no looser than it has to be (five standard errors of 40,000 guesses).
+    result = attack(alone, draws=20_000, mu=alone.pooled_mu())
+    assert result.limit == pytest.approx(ndtr(MU / 2))
+    assert result.success == pytest.approx(result.limit, abs=0.0125)
+
+
+def test_too_little_noise_on_heads_exceeds_that_limit():
+    game = AdversaryGame(
+        attack_encounter(days=5), lambda s: made("headcount", noise=WeakNoise(seed=s))
+    )
+    assert "THEY EXCEED IT" in attack(game, draws=20_000, mu=game.pooled_mu()).words
 
 
 def test_one_attacker_stays_within_the_guarantee():

@@ -154,7 +154,7 @@ def test_ann_ben_and_cem_of_the_documentation():
     prior = times.first_prior(3, 0.0)
     prior[ann, OLD_DAYS - 1], prior[ann, OLD_DAYS] = 0.1, 0.9  # infected the day before, or not
     untested = np.full((14, 3), -1, dtype=np.int8)
-    model = model_of(read, None, prior, untested, first=0)
+    model = model_of(read, None, prior, untested, np.zeros(len(untested)), first=0)
     engine = BeliefPropagation(parameters=spike, test_errors=TestErrors(), tolerance=0.0)
     fresh, awake = np.ones(pairs.others.size, dtype=np.bool_), np.ones(3, dtype=np.bool_)
     posterior, _ = engine.settle(pairs, fresh, silence(pairs, 14), model, awake)

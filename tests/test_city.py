@@ -1,11 +1,12 @@
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
@@ -90,6 +91,24 @@ def test_contacts_are_symmetric_without_loops_and_inside_their_networks():
 
 def table_sorted(table):
     return table[np.lexsort(table.T[::-1])]
+
+
+@given(seed=st.integers(0, 99), adopted=st.floats(0.2, 1.0))
+@settings(max_examples=10, deadline=None)
+def test_contacts_are_mutual_as_they_say(seed, adopted):
+    """What `by_sender` takes the rows for, also when some people are left out."""
+    city = City(n_people=150, seed=seed)
+    kept = np.random.default_rng(seed).random(150) < adopted
+    for day in run(city, 3):
+        for contacts in (day, day.among(kept)):
+            assert contacts.mutual
+            offsets, receivers = contacts.by_sender()
+            turned = replace(contacts, mutual=False).by_sender()
+            assert np.array_equal(offsets, turned[0])
+            for person in range(150):
+                mine = receivers[offsets[person] : offsets[person + 1]]
+                theirs = turned[1][offsets[person] : offsets[person + 1]]
+                assert np.array_equal(np.sort(mine), np.sort(theirs))
 
 
 def test_states_only_move_along_the_course():

@@ -399,10 +399,10 @@ def test_the_ledger_tells_the_score_and_what_it_means(tmp_path):
     assert _cells(run("privacy", "ledger", stored).stdout)["score"] == ["–", "0.001", "–"]
     statement = run("privacy", "statement", stored).stdout
     assert "57.7 times in 100 from one release, 76.6 from one score alone" in statement
-    # The README says the same of its example.
-    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-    assert "dnatrace run --epsilon 1" in readme
-    assert "ε = 1 per release, 5.02 for one score alone" in readme
+    # The how-to says the same of its example.
+    page = Path(__file__).parents[1] / "docs" / "how-to" / "command-line.md"
+    assert "dnatrace run --epsilon 1" in page.read_text("utf-8")
+    assert "ε = 1 per release, 5.02 for one score alone" in page.read_text("utf-8")
 
 
 def _cells(shown):

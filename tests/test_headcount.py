@@ -10,16 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
-from dnatrace.inference.exchange import ExchangeKind
+from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.inference import heads, own_tests
+from dnatrace.inference.exchange import ExchangeKind, OwnTests
 from dnatrace.inference.heads import Closeness, head_counts
 from dnatrace.methods.headcount import DECODERS, OF_WORLD, HeadcountRelease, HeadcountSettings
-from dnatrace.networks.decoder import (
-    DecoderInputs,
-    Heads,
-    head_evidence,
-    load_decoder,
-    write_decoder,
-)
+from dnatrace.networks.decoder import Heads, load_decoder, write_decoder
+from dnatrace.networks.decoder_inputs import DecoderInputs, head_evidence
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.records import ContactWindow, DayContacts
@@ -27,6 +24,7 @@ from dnatrace.runs import floor, guarantees
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.presentation import privacy_line
 from dnatrace.runs.run import build_exchange, run
+from dnatrace.seir import SeirParameters, TestErrors
 
 from . import reference_headcount as reference
 from .private_methods import facts_of
@@ -34,6 +32,7 @@ from .reference_headcount import (
     DAILY,
     NEWS,
     OWN_TESTS,
+    PAPER,
     ROUNDS,
     ReadsScores,
     RowCounter,
@@ -77,11 +76,14 @@ def test_counts_agree_with_counting_people_one_by_one(drawn, fading, bounds):
     window, alarms = drawn
     closeness = Closeness(fading=fading, bounds=tuple(sorted(bounds)))
     mine = head_counts(window, alarms, closeness)
+    some = np.flatnonzero(alarms.any(axis=0))
+    assert np.array_equal(mine, head_counts(window, alarms[:, some], closeness, of=some))
     slow = [reference.head_counts(window, alarms, closeness, p) for p in range(window.n_people)]
     assert mine.T.tolist() == slow
 
 
-def test_the_same_bits_on_one_thread_and_two(threads):
+def test_the_same_bits_on_one_thread_and_two(threads, monkeypatch):
+    monkeypatch.setattr(heads, "_WORTH_THREADS", 0)
     rng = np.random.default_rng(3)
     window = ContactWindow(n_people=500, n_days=14)
     for _ in range(14):
@@ -186,8 +188,8 @@ def test_another_day_of_the_test_or_two_tests_are_two_units(heads, change, seed)
 
 def test_the_search_moves_people():
     """It would show nothing if nobody were ever moved."""
-    for heads in (DAILY, NEWS):
-        moved = searched(1, heads, another_result, units=1)
+    for kind in (DAILY, NEWS):
+        moved = searched(1, kind, another_result, units=1)
         assert (moved.max(axis=0) > 0.9).sum() >= AT_ONCE // 4
 
 
@@ -259,8 +261,8 @@ def test_what_one_test_of_a_person_costs():
     daily, news = ledger_of(headcount(DAILY)), ledger_of(headcount(NEWS))
     assert daily.epsilon(Unit.PERSON, 1e-3) == pytest.approx(5.02, abs=0.01)
     assert news.epsilon(Unit.PERSON, 1e-3) == pytest.approx(1.0, rel=1e-6)
-    for heads in (DAILY, NEWS):
-        one = ledger_of(headcount(heads, unit=Unit.PERSON))
+    for kind in (DAILY, NEWS):
+        one = ledger_of(headcount(kind, unit=Unit.PERSON))
         assert one.epsilon(Unit.PERSON, 1e-3) == pytest.approx(1.0, rel=1e-6)
     mu = daily.mu(Unit.PERSON)
     pooled = daily.epsilon(Unit.PERSON, 1e-3, receivers=20)
@@ -299,6 +301,49 @@ def test_the_configuration_tells_what_messages_are_made_of(settings, own):
     assert type(build_exchange(tally)).__name__ == "NeighbourRounds"
 
 
+# --- messages from own tests ---------------------------------------------------------------------
+
+
+@given(
+    seed=SEEDS,
+    days=st.integers(1, 41),
+    parameters=st.builds(SeirParameters, p0=st.floats(1e-6, 0.2), g=st.floats(0.05, 0.9)),
+    errors=st.builds(TestErrors, false_positive_rate=st.floats(0, 0.3)),
+)
+@settings(max_examples=25, deadline=None)
+def test_messages_from_own_tests_have_the_bits_of_the_compiled_chain(
+    seed, days, parameters, errors
+):
+    """With memory: the second half of the people is asked after the first, and again."""
+    rng = np.random.default_rng(seed)
+    n_people = int(rng.integers(1, 150))
+    tested = rng.random((days, n_people)) < rng.choice([0.02, 0.5])
+    outcomes = np.where(tested, rng.integers(0, 2, (days, n_people)), -1).astype(np.int8)
+    before = np.full((14, n_people), -1, dtype=np.int8)
+    chain = fn.infected(
+        np.zeros((14 + days, n_people), dtype=np.float32),
+        np.concatenate([before, outcomes]),
+        parameters=parameters,
+        test_errors=errors,
+    )[14:]
+    exchange = OwnTests(parameters=parameters, test_errors=errors)
+    half = n_people // 2
+    assert np.array_equal(exchange.messages(outcomes[:, :half]), chain[:, :half])
+    assert np.array_equal(exchange.messages(outcomes[:, half:]), chain[:, half:])
+    assert np.array_equal(exchange.messages(outcomes), chain)
+
+
+def test_patterns_of_tests_are_forgotten_when_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(own_tests, "_MOST_KEPT", 3)
+    rng = np.random.default_rng(1)
+    outcomes = rng.integers(-1, 2, (6, 200)).astype(np.int8)
+    fresh = own_tests.infected_given_tests(outcomes, PAPER, reference.ERRORS)
+    exchange = OwnTests(parameters=PAPER, test_errors=reference.ERRORS)
+    for _ in range(3):
+        assert np.array_equal(exchange.messages(outcomes), fresh)
+        assert np.array_equal(exchange.messages(outcomes[:3]), exchange.messages(outcomes[:3]))
+
+
 # --- the decoder ---------------------------------------------------------------------------------
 
 
@@ -315,7 +360,16 @@ def test_decoders_of_channels_agree_with_the_slow_one(seed, releases, noise, dia
         test_errors=reference.ERRORS,
         diary=rng.integers(0, 16, (releases, n_people)).astype(np.uint8),
     )
-    mine = decoder.scores(head_evidence(numbers, noise), noise, inputs)
+    evidence = head_evidence(numbers, noise)
+    mine = decoder.scores(evidence, noise, inputs)
+    # In the order of releases, or with what is 0 left out, the same bits.
+    by_release = evidence.reshape(releases, -1, n_people)
+    oldest_first = by_release[::-1].reshape(-1, n_people)
+    assert np.array_equal(mine, decoder.scores(oldest_first, noise, inputs, newest_last=True))
+    by_release[:, 1:] = 0.0
+    merged = decoder.scores(evidence, noise, inputs)
+    first = np.ascontiguousarray(by_release[:, 0])
+    assert np.array_equal(merged, decoder.scores(first, noise, inputs, counted=1))
     for person in range(n_people):
         slow = reference.score(decoder, numbers, noise, inputs, person)
         assert mine[person] == pytest.approx(slow, rel=1e-4, abs=1e-3)
@@ -338,10 +392,8 @@ def test_with_much_noise_channels_are_one_number_and_the_others_get_none():
     one = statistics(world, headcount(merged))
     assert several[:, 1:].any()
     assert np.array_equal(one[:, 0], several.sum(axis=1))
-    assert not one[:, 1:].any()
-    sensitivity = bounded(world, headcount(merged)).sensitivity
-    assert sensitivity[0].any()
-    assert not sensitivity[1:].any()
+    assert one.shape[1] == 1
+    assert bounded(world, headcount(merged)).sensitivity.shape[0] == 1
     searched(3, merged, another_result, units=1)
 
 
@@ -452,7 +504,7 @@ def news_told(config):
 
     known, told = None, []
     for log in watched(config):
-        told.append(sorted(np.flatnonzero(news_alarms(log.public, known)[-1])))
+        told.append(sorted(news_alarms(log.public, known)[0]))
         known = Known(first_day=log.public.first_day, outcomes=log.public.outcomes)
     return told
 
@@ -513,13 +565,13 @@ def test_a_variant_that_nobody_measured_says_so():
 @pytest.mark.parametrize(("method", "costs_more"), [("tally", True), ("headcount", False)])
 def test_whoever_is_met_twice_on_a_day_is_two_contacts_unless_people_count_once(method, costs_more):
     result = run(RunConfig(method=method, people=300, days=16, initially_infected=9))
-    assert result.ledger.meetings > 1  # the city has people who live and work together
+    assert result.ledger.meetings_per_day > 1  # the city has people who live and work together
     privacy = result.summary["privacy"]
     more = privacy["per_person_day_epsilon"] > privacy["per_contact_epsilon"]
     assert more is costs_more
     told = guarantees.state(result.config, result.ledger)
     assert ("A contact is one meeting." in told) is costs_more
-    times = f"for a person met {result.ledger.meetings} times on a day"
+    times = f"for a person met {result.ledger.meetings_per_day} times on a day"
     assert (times in privacy_line(privacy)) is costs_more
 
 

@@ -1,13 +1,19 @@
 """Methods of inference in the loop: what their settings change, and what they leave as it is."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
+from dnatrace.inference.belief_propagation import BeliefPropagation
+from dnatrace.inference.infection_times import OneRound
 from dnatrace.inference.infer import infer
 from dnatrace.methods.fn import NEVER, after_results
 from dnatrace.methods.infection_time import LEAST_OUTSIDE, found_per_person_day
+from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.seir import TestErrors
 from tests.private_methods import made
 from tests.test_methods import facts
@@ -105,3 +111,58 @@ def test_infection_from_outside_is_learned_from_positivity():
     fn = made("fn", outside_share=0.5)
     assert fn._parameters(type(public)(**fill)).p0 == pytest.approx(0.5 * expected)
     assert made("fn", own_p0=0.2)._parameters(public).p0 == 0.2
+
+
+@pytest.mark.parametrize("name", ["one-round", "bp"])
+@pytest.mark.parametrize("days", [1, 13, 14, 30])
+def test_people_infected_before_the_first_day(name, days):
+    """Without contacts and tests P(never infected) is that of the first day and of all others.
+
+    The first day keeps its share when it leaves the window, and the days before it have none of it.
+    """
+    share, p0 = 0.02, 1e-3
+    method = made(name, infected_at_first=share, p0=p0)
+    course = method.settings.course
+    state = method.start(3)
+    window = ContactWindow(n_people=3, n_days=14)
+    posterior = np.empty(0)
+    for day in range(days):
+        window.push(DayContacts.empty(3))
+        outcomes = np.full((min(day + 1, 14), 3), -1, dtype=np.int8)
+        engine = _engine(name, course(facts()[0]))
+        posterior, state = engine.step(state, window, outcomes, None)
+    on_first = posterior[0, posterior.shape[1] - 3 - days]
+    assert on_first == pytest.approx(share * (1.0 - p0) ** 13, rel=1e-9)
+    others = 13 + days  # days of the first window before the run, and days of the run
+    never = (1.0 - share) * (1.0 - p0) ** others
+    assert posterior[0, -2] == pytest.approx(never, rel=1e-9)
+
+
+def _engine(name, course):
+    kind = OneRound if name == "one-round" else BeliefPropagation
+    return kind(parameters=course, test_errors=TestErrors())
+
+
+def test_scores_times_contacts():
+    public, secret = facts()
+    plain = made("one-round")
+    times = made("one-round", contacts_power=1.0)
+    risk, _ = plain.scores(public, secret, plain.start(public.n_people))
+    weighed, _ = times.scores(public, secret, times.start(public.n_people))
+    met = public.counts.sum(axis=0) / np.maximum((public.counts > 0).sum(axis=0), 1)
+    np.testing.assert_allclose(weighed, risk * met / met.mean())
+
+
+def test_the_echo_of_the_documentation(capsys):
+    """The code of the page on the method prints what stands below it."""
+    page = (Path(__file__).parents[1] / "docs" / "method.md").read_text()
+    found = re.search(r"```python\n(import numpy.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    exec(compile(found[1], "method.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert shown == found[2]
+    said = dict(line.rsplit(" ", 1) for line in shown.splitlines())
+    numbers = {name: float(value) for name, value in said.items()}
+    assert numbers["fn, 5 rounds"] > 2.0 * numbers["fn, 2 rounds"]  # the echo
+    assert numbers["fn, 2 rounds"] < 1.5 * numbers["fn, nobody met"]
+    assert numbers["bp"] < 1.5 * numbers["bp, nobody met"]

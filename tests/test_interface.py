@@ -1,25 +1,30 @@
 """The names that users and scripts rely on."""
 
+import inspect
+import itertools
 import re
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import dnatrace as dt
+from dnatrace.sweeps import sweep as sweeps
+from tests.forked_sweeps import in_process
 
 
-def test_the_code_block_of_the_readme_runs(capsys):
+def test_the_ten_lines_of_the_first_page_run(capsys):
     """As it is printed there, but for a smaller city and fewer days."""
-    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "start.md").read_text("utf-8")
     (block,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     small = block.replace("people=10_000, days=100", "people=300, days=5")
     assert small != block
     names = {}
-    exec(compile(small, "README.md", "exec"), names)
+    exec(compile(small, "start.md", "exec"), names)
     assert names["beliefs"].shape == (3, 7, 4)
     assert names["beliefs"].dtype == np.float32
     assert names["result"].daily.num_rows == 5
@@ -82,3 +87,69 @@ def test_a_result_becomes_a_frame_of_polars(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(from_arrow=lambda table: table))
     result = dt.run(dt.RunConfig(method="none", people=50, days=2))
     assert result.to_polars() is result.daily
+
+
+def test_help_on_run_is_enough_to_use_it():
+    """The example of the docstring runs as it is printed there, smaller."""
+    lines = [x[4:] for x in inspect.getdoc(dt.run).splitlines() if x.startswith("    ")]
+    example = "\n".join(itertools.takewhile(lambda x: not x.startswith("config:"), lines[:4]))
+    small = example.replace("people=1000, days=30", "people=100, days=5")
+    assert small != example
+    names = {"dt": dt}
+    exec(compile(small, "help(dt.run)", "exec"), names)
+    assert names["result"].daily.num_rows == 5
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def study():
+    size = {"people": 100, "days": 6, "initially_infected": 5}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps, "execute", in_process)
+        configs = {name: dt.RunConfig(method=name, **size) for name in ("none", "fn")}
+        return dt.compare(configs, seeds=(3, 5))
+
+
+def test_a_study_becomes_a_frame(study):
+    frame = study.to_pandas()
+    assert frame["label"].tolist() == ["none", "none", "fn", "fn"]
+    assert frame["seed"].tolist() == [3, 5, 3, 5]
+    expected = [s["attack_rate"] for label in ("none", "fn") for s in study.summaries[label]]
+    assert frame["attack_rate"].tolist() == expected
+    assert study.to_polars()["attack_rate"].to_list() == expected
+    assert dt.Comparison is dt.Study is type(study)
+
+
+def test_a_study_is_drawn_in_the_unit_of_the_page(study):
+    axes = study.plot()  # the peak
+    dots = axes.lines[0].get_xdata()
+    assert dots.tolist() == [1000 * s["peak_infected"] for s in study.summaries["none"]]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["none", "fn"]
+    assert axes.get_xlabel().endswith("‰ of people")
+    tests = study.plot("tests_used")  # a count: per person
+    assert tests.lines[3].get_xdata().max() <= 6.0
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "guess"),
+    [
+        (lambda study: study.plot("atack_rate"), "did you mean 'attack_rate'?"),
+        (lambda study: study.against("fnn"), "did you mean 'fn'?"),
+        (lambda _: dt.RunConfig(method="headcont"), "did you mean 'headcount'?"),
+        (lambda _: dt.load_config(preset="standart"), "did you mean 'standard'?"),
+        (lambda _: dt.load_config(scenario="autum"), "did you mean 'autumn'?"),
+        (lambda _: dt.load_config(settings=["test.capacity=1"]), "did you mean 'tests'"),
+    ],
+)
+def test_wrong_names_suggest_the_right_one(study, wrong, guess):
+    with pytest.raises(dt.InputError) as error:
+        wrong(study)
+    assert guess in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_name_like_no_other_suggests_nothing(study):
+    with pytest.raises(dt.InputError) as error:
+        dt.load_config(preset="qqqqqq")
+    assert "did you mean" not in str(error.value)

@@ -10,10 +10,11 @@ SOURCE = Path(dnatrace.__file__).parent
 
 # Every room may import the rooms below it; rooms on one floor do not know each other.
 FLOORS = [
-    {"errors", "_version"},
+    {"errors", "_version", "threads"},
     {"settings"},
     {"files", "tables", "_csr", "reference_data", "plugins"},
     {"gamma", "records", "rng", "seir", "lists"},
+    {"parquet"},
     {"simulators", "inference", "networks"},
     {"privacy"},
     {"methods"},

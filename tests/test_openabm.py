@@ -1,4 +1,5 @@
 import gc
+import re
 import sys
 
 import numpy as np
@@ -31,6 +32,11 @@ def stand_in(monkeypatch, tmp_path):
     return put
 
 
+def named(variant):
+    """How a build is called; a version stands in it where the package says one."""
+    return re.compile(rf"OpenABM-Covid19 (\d[\w.]* )?\((?:{variant})\)").fullmatch
+
+
 def pairs(contacts, n):
     keys = contacts.receivers() * np.int64(n) + contacts.senders
     return np.sort(keys)
@@ -51,7 +57,7 @@ def test_transmissibility_is_a_factor_on_its_infectious_rate(stand_in, monkeypat
 def test_reads_people_pairs_and_isolation(stand_in, variant):
     stand_in(variant)
     simulator = OpenABM(n_people=5000, seed=2, initially_infected=50, n_days=20)
-    assert simulator.source == f"OpenABM-Covid19 ({variant})"
+    assert named(variant)(simulator.source)
     assert np.array_equal(simulator.age_groups, np.arange(5000) % 9)
     assert np.array_equal(simulator.households, np.arange(5000) // HOUSEHOLD_SIZE)
     contacts = simulator.advance()
@@ -133,7 +139,7 @@ def test_what_would_end_its_process_is_refused_before(wrong, words):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_builds_are_told_apart_without_a_model(stand_in, variant, tmp_path, monkeypatch):
     stand_in(variant)
-    assert openabm.installed_build() == f"OpenABM-Covid19 ({variant})"
+    assert named(variant)(openabm.installed_build())
     config = RunConfig(simulator="openabm", method="random")
     without_version = config.digest
     # A known build is not imported again.
@@ -189,7 +195,7 @@ def test_doctor_tells_which_simulators_are_usable(stand_in, monkeypatch):
     stand_in("upstream")
     report = health.examine()
     assert report["simulators"]["openabm"]
-    assert report["simulator_notes"]["openabm"] == "OpenABM-Covid19 (upstream)"
+    assert named("upstream")(report["simulator_notes"]["openabm"])
     monkeypatch.setattr(covasim, "installed_version", lambda: "2.0.0")
     assert not health.examine()["simulators"]["covasim"]
 
@@ -254,7 +260,7 @@ def test_closed_loop_on_it_reproduces_and_a_method_helps():
                 "initially_infected": 40}  # fmt: skip
     none, one, two = (run(RunConfig(method=m, **settings)) for m in ("none", "fn", "fn"))
     assert one.summary == two.summary
-    assert one.provenance["simulator"].startswith("OpenABM-Covid19 (")
+    assert named("fork|upstream")(one.provenance["simulator"])
     assert one.summary["attack_rate"] < 0.8 * none.summary["attack_rate"]
     contacts = none.daily.column("contacts").to_pylist()
     assert contacts[0] / 6000 == pytest.approx(12.6, abs=0.3)

@@ -286,7 +286,7 @@ def test_whoever_is_met_three_times_on_a_day_costs_at_most_three_contacts(method
     once = worlds(WorldName.MET_ONCE, config)[0]
     often = replace(once, days=tuple(day_of(_pairs(day) * 3, 2) for day in once.days))
     assert max(day.most_meetings() for day in often.days) == 3
-    ledger = Ledger(meetings=3)
+    ledger = Ledger(meetings_per_day=3)
     for log in scripted_loop(config, often, 0).run(len(often.days)):
         event = log.released.event
         ledger.record(as_stated(event) if isinstance(event, UnprovenEvent) else event)

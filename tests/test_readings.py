@@ -333,6 +333,8 @@ def test_files_of_the_search(here, tmp_path, monkeypatch, capsys):
 def test_readings_are_tried_on_the_authors_simulator_where_it_is_installed(monkeypatch, tmp_path):
     asked = planted(monkeypatch, lambda config: 50.0)
     monkeypatch.setattr(search_files.openabm, "is_installed", lambda: True)
+    there = classmethod(lambda cls: (True, "a stand-in"))
+    monkeypatch.setattr(search_files.openabm.OpenABMSettings, "availability", there)
     found = search_files.find(FULL, store=tmp_path, fresh=True)
     assert [world.simulator for world in found.worlds] == ["city", "openabm"]
     named = [config.simulator.name for config in asked]
@@ -344,6 +346,10 @@ def test_readings_are_tried_on_the_authors_simulator_where_it_is_installed(monke
     page = search_files.findings_files(found, "x")["readings-search.md"].decode()
     assert "On the simulator `openabm`, 4 seeds from 601" in page
     assert "not installed" not in page
+    asked.clear()
+    alone = search_files.find(FULL, store=tmp_path, simulator="openabm")
+    assert [world.simulator for world in alone.worlds] == ["openabm"]
+    assert {config.simulator.name for config in asked} == {"openabm"}
 
 
 def test_readings_have_no_method_to_choose(capsys, monkeypatch):

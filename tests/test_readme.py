@@ -1,4 +1,4 @@
-"""The README's commands run as they are printed, from a copy of `examples/`."""
+"""The commands of README and of the how-to run as they are printed, in a copy of `examples/`."""
 
 import re
 import shlex
@@ -16,19 +16,18 @@ from .command_line import run
 from .forked_sweeps import in_process
 
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
-COMMANDS = [
-    shlex.split(line, comments=True)[1:]
-    for block in BLOCKS
-    for line in block.splitlines()
-    if line.startswith("dnatrace ")
-]
-MAKE = [
-    shlex.split(line, comments=True)
-    for block in BLOCKS
-    for line in block.splitlines()
-    if line.startswith("make ")
-]
+README = (ROOT / "README.md").read_text("utf-8")
+HOW_TO = (ROOT / "docs" / "how-to" / "command-line.md").read_text("utf-8")
+
+
+def lines_of(page, program):
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S)
+    lines = (line for block in blocks for line in block.splitlines())
+    return [shlex.split(line, comments=True) for line in lines if line.startswith(f"{program} ")]
+
+
+COMMANDS = [words[1:] for words in lines_of(HOW_TO, "dnatrace")]
+MAKE = lines_of(README, "make")
 # The only changes to what is printed: sizes, appended to commands that begin so. `reproduce` gets
 # the size TINY, too, for which it has no option; sweeps run in the process of the tests.
 SMALLER = {
@@ -85,6 +84,15 @@ def test_the_blocks_are_found():
     }
 
 
+def test_the_readme_is_one_screen_with_one_picture_and_five_links():
+    assert len(README.splitlines()) <= 45
+    assert README.count("![") == 1
+    links = re.findall(r"^- \*\*\[[^]]+\]\(([^)]+)\)", README, re.M)
+    assert len(links) == 5
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", README)
+    assert [t for t in targets if not (ROOT / t).is_file()] == []
+
+
 def test_commands_run_as_printed(tmp_path, here):
     run_all([command for command in COMMANDS if command[0] not in SLOW], tmp_path)
     assert (tmp_path / "runs" / "report.html").is_file()
@@ -138,6 +146,24 @@ def test_make_run_as_printed(tmp_path):
     (stored,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
     names = {path.name for path in stored.iterdir()}
     assert names >= {"summary.json", "daily.csv", "statement.txt", "provenance.json", "report.html"}
+
+
+def test_a_python_of_another_name_will_do(tmp_path):
+    """A machine that has `python3` and no `python3.11`."""
+    copy_of_the_makefile(tmp_path)
+    for name, program in (("python3", sys.executable), ("sh", "/bin/sh")):
+        (tmp_path / "bin" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).symlink_to(program)
+    done = subprocess.run(
+        [shutil.which("make"), "-n", "run"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(tmp_path / "bin")},
+    )
+    (venv,) = (line for line in done.stdout.splitlines() if "-m venv" in line)
+    assert venv == f"{tmp_path / 'bin' / 'python3'} -m venv .venv"
 
 
 def test_an_older_python_is_refused_in_one_line(tmp_path):

@@ -323,6 +323,34 @@ def test_fresh_seeds_have_files_of_their_own(here, tmp_path, monkeypatch, capsys
     }
 
 
+def test_another_simulator_runs_and_has_files_of_its_own(here, tmp_path, monkeypatch, capsys):
+    small = {"people": 1000, "days": 4, "initially_infected": 10}
+    tiny = replace(TINY, seeds=(1, 2), epsilons=(1.0,), overrides=small)
+    monkeypatch.setattr(paper_setting, "QUICK", tiny)
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    arguments = {"method": "random", "quick": True, "out": tmp_path, "as_json": True}
+    commands.reproduce(commands.Target.FIGURE, simulator="covasim", **arguments)
+    page = (tmp_path / "figure-covasim.md").read_text()
+    assert "--simulator covasim" in page
+    assert "2 seeds, simulator covasim." in page
+    stored = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/config.json")]
+    assert {config["simulator"]["name"] for config in stored} == {"covasim"}
+
+
+@pytest.mark.parametrize(
+    ("target", "simulator", "words"),
+    [
+        ("theorems", "covasim", "--simulator has no meaning for theorems"),
+        ("table", "nowhere", "nowhere"),
+        ("readings", "replay", "replay"),
+    ],
+)
+def test_simulators_that_cannot_be_used_are_refused(target, simulator, words, monkeypatch):
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    with pytest.raises(InputError, match=words):
+        commands.reproduce(commands.Target(target), quick=True, simulator=simulator)
+
+
 def test_rows_say_where_their_gamma_is_from(here, tmp_path):
     origins = {
         (method, epsilon): paper_setting.gamma_origin(

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +30,11 @@ from verification import (
     person_audit,
     privacy,
     private_methods,
+    pythons,
     simulators,
     tally,
     threshold,
+    units,
     world,
 )
 
@@ -147,6 +150,24 @@ def test_inference_from_a_store(quick, tmp_path, capsys):
     with pytest.raises(SystemExit):
         quick(inference, *asked, "oracle", "--finished")
     assert "the store has none of the runs" in capsys.readouterr().err
+
+
+def test_units(quick, tmp_path):
+    """Both units and both bounds stand side by side; only a method with a proof has a bound."""
+    store = str(tmp_path / "store")
+    rows, record, shown = quick(units, "--store", store)
+    assert {r["unit"] for r in rows} == {"–", "release", "person"}
+    private = [r for r in record["rows"] if r["epsilon"] is not None]
+    bounded = {r["method"] for r in private if r["person_epsilon"] is not None}
+    assert bounded == {"headcount, daily", "headcount, news"}
+    by_name = {(r["method"], r["exchange"], r["unit"], r["epsilon"]): r for r in record["rows"]}
+    best = by_name[units.BEST, "–", "–", None]
+    tally = by_name["tally", units.FIVE, "release", 1.0]
+    assert tally["to_best"] == pytest.approx(tally["mean"] - best["mean"])
+    assert best["to_best"] is None
+    assert "no bound" in shown
+    again, _, _ = quick(units, "--store", store, "--finished")
+    assert again == rows
 
 
 def test_augmentation(quick):
@@ -329,3 +350,19 @@ def test_threshold(quick):
     assert all(float(r["tests used"]) <= 1.0 for r in rows)
     assert rows[0]["difference"] == ""
     assert "noisy" not in shown
+
+
+def test_pythons(capsys, tmp_path):
+    """This interpreter beside itself would only install; those that are not there are told."""
+    assert pythons.main(["--quick", "no-such-python"]) == 0
+    assert capsys.readouterr().out == "no-such-python: not installed here, not checked\n"
+    assert pythons.version_of(sys.executable).startswith("Python 3.")
+    assert set(pythons.numbers_of(sys.executable, tmp_path)) == {"fn", "headcount", "dna"}
+    other = pythons.Found(python="p", version="Python 3.99", same=False, passed=False)
+    assert "OTHER NUMBERS" in str(other)
+
+
+def test_an_interpreter_with_other_numbers_fails(capsys, monkeypatch):
+    found = pythons.Found(python="p", version="Python 3.99", same=False, passed=False)
+    monkeypatch.setattr(pythons, "check", lambda python, *, quick: found)
+    assert pythons.main(["p"]) == 1

@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import dnatrace
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,3 +70,36 @@ def test_doctor(installed, tmp_path):
     answer = json.loads(done.stdout)
     assert answer["simulators"]["city"]
     assert answer["threads"] >= 1
+
+
+def test_archives_are_built_the_same_twice(tmp_path):
+    """Wheel and source archive, byte for byte, from copies of the sources with other file times."""
+    archives = []
+    for place, when in (("first", 1_500_000_000), ("second", 1_600_000_000)):
+        source = tmp_path / place
+        listed = subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.splitlines()
+        if not listed:
+            pytest.skip("not a clone: the files of the archive are not known")
+        for name in listed:
+            if (ROOT / name).is_file() and not name.startswith("tests/"):
+                (source / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, source / name)
+                os.utime(source / name, (when, when))
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-d", "dist"],
+            cwd=source,
+            env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"},
+            check=True,
+            capture_output=True,
+        )
+        archives.append({p.name: p.read_bytes() for p in (source / "dist").iterdir()})
+    first, second = archives
+    version = dnatrace.__version__
+    assert set(first) == {f"dnatrace-{version}.tar.gz", f"dnatrace-{version}-py3-none-any.whl"}
+    assert first == second

@@ -6,9 +6,11 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dnatrace.runs import store
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import track
 from dnatrace.sweeps.results import (
@@ -111,7 +113,9 @@ class Call:
         print(files[f"{out.stem}.md"].decode())
 
 
-def parser(description: str | None, *, seeds: int, first_seed: int) -> argparse.ArgumentParser:
+def parser(
+    description: str | None, *, seeds: int, first_seed: int, may_be_unfinished: bool = False
+) -> argparse.ArgumentParser:
     """Return the options that all scripts have."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -121,8 +125,39 @@ def parser(description: str | None, *, seeds: int, first_seed: int) -> argparse.
     made.add_argument("--seeds", type=int, default=seeds)
     made.add_argument("--first-seed", type=int, default=first_seed)
     made.add_argument("--workers", type=int)
+    if may_be_unfinished:
+        made.add_argument("--finished", action="store_true", help="what the store has, no new run")
     made.add_argument("--quick", action="store_true", help="show in seconds that it works")
     return made
+
+
+def finished_or_run(
+    options: argparse.ArgumentParser, call: Call, configs: Mapping[Label, RunConfig]
+) -> dict[Label, Study[Label]]:
+    """Return the study that each label is part of: one, or by the seeds that a store has.
+
+    With `--finished` nothing is run: a label has the first seeds of the call, up to one whose run
+    the store does not have.
+    """
+    if call.options.finished and call.options.store is None:
+        options.error("--finished reads a --store")
+    together: dict[tuple[int, ...], dict[Label, RunConfig]] = {}
+    for label, config in configs.items():
+        seeds = _finished(call, config) if call.options.finished else call.seeds
+        together.setdefault(seeds, {})[label] = config
+    found = [call.study(some, seeds) for seeds, some in together.items() if seeds]
+    if not found:
+        options.error("the store has none of the runs")
+    by_label = {label: study for study in found for label in study.summaries}
+    return {label: by_label[label] for label in configs if label in by_label}
+
+
+def _finished(call: Call, config: RunConfig) -> tuple[int, ...]:
+    def kept(seed: int) -> bool:
+        run = config.model_copy(update={"seed": seed}).digest
+        return store.is_complete(call.options.store / run)
+
+    return tuple(takewhile(kept, call.seeds))
 
 
 def read_call(

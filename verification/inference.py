@@ -8,25 +8,26 @@ silence; own tests counted and read by the decoder of `headcount` almost without
 alone; the oracle; exploration by sampling. Reported: peak of infected people in ‰ with its 90 %
 Student-t interval and median, and the area under the ROC curve of the day.
 
-`--symptoms` lets people with symptoms be tested besides, `--simulator covasim` takes another world,
-`--figure` draws the peak against tests per day beside the page, `--look` compares scores with the
-truth on the first seeds at 4 % tests: beliefs in tenths, and areas under the curve among those who
-were never and those who were once isolated. A store keeps what is finished; `--finished` reports
-the runs that it has and makes none: each row has the first of the seeds, up to one that is missing.
+`--symptoms` lets people with symptoms be tested besides, `--simulator covasim`, `--people` and
+`--days` take another world, `--figure` draws the peak against tests per day beside the page,
+`--look` compares scores with truth on the first seeds at 4 % tests: beliefs in tenths, and areas
+under the curve among those who were never and those who were once isolated. A store keeps what is
+finished; `--finished` reports the runs that it has and makes none: each row has the first of the
+seeds, up to one that is missing.
 """
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product, takewhile
+from itertools import product
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from dnatrace.inference.course import EQUAL_AGES
-from dnatrace.runs import figures, store
+from dnatrace.runs import figures
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import area_under_roc
 from dnatrace.runs.run import build_loop
@@ -35,7 +36,7 @@ from dnatrace.simulators.base import SEIR_OF_COURSE
 from dnatrace.sweeps.results import as_json, markdown_table, write_all
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import PER_MILLE, Study
-from verification.closed_loop import PEAK, Call, parser, read_call
+from verification.closed_loop import PEAK, Call, finished_or_run, parser, read_call
 
 FIRST_SEED = 16001
 CAPACITIES = (0.08, 0.04, 0.03, 0.02)  # share of people tested per day
@@ -43,46 +44,37 @@ CAPACITIES = (0.08, 0.04, 0.03, 0.02)  # share of people tested per day
 # (children, adults, elderly), both of OpenABM-Covid19, mean 1.
 BY_AGE = [0.6, 0.63, 0.76, 0.84, 0.95, 1.07, 1.22, 2.47, 2.83]
 COUNTED: dict[str, Any] = {"method": "headcount", "unit": "person"}
+EQUAL = list(EQUAL_AGES)
+
+
+def of_fn(rounds: int, ages: list[float], **more: Any) -> dict[str, Any]:
+    """Return settings of `fn` with rounds and susceptibilities of its own."""
+    own = {"own_rounds": rounds, "susceptibility_by_age": ages} | more
+    return {"method": "fn"} | {f"method.{name}": value for name, value in own.items()}
+
+
 INFERENCES: dict[str, dict[str, Any]] = {
-    "fn, as in the paper": {
-        "method": "fn",
-        "method.own_rounds": 5,
-        "method.susceptibility_by_age": list(EQUAL_AGES),
-    },
-    "fn, 2 rounds": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": list(EQUAL_AGES),
-    },
-    "fn, p0 = 1e-5": {
-        "method": "fn",
-        "method.own_rounds": 5,
-        "method.susceptibility_by_age": list(EQUAL_AGES),
-        "method.own_infection_from_outside": 1e-5,
-    },
-    "fn, 2 rounds, by age": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": BY_AGE,
-    },
-    "fn, 2 rounds, by age, remembers": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": BY_AGE,
-        "method.remembers_positives": True,
-    },
-    "fn, 2 rounds, by age, p0 learned": {
-        "method": "fn",
-        "method.own_rounds": 2,
-        "method.susceptibility_by_age": BY_AGE,
-        "method.outside_share": 0.1,
-    },
+    "fn, as in the paper": of_fn(5, EQUAL),
+    "fn, 2 rounds": of_fn(2, EQUAL),
+    "fn, p0 = 1e-5": of_fn(5, EQUAL, own_infection_from_outside=1e-5),
+    "fn, 2 rounds, by age": of_fn(2, BY_AGE),
+    "fn, 2 rounds, by age, p0 = 1e-4": of_fn(2, BY_AGE, own_infection_from_outside=1e-4),
+    "fn, 2 rounds, by age, p0 learned": of_fn(2, BY_AGE, outside_share=0.1),
+    "fn, 2 rounds, by age, remembers": of_fn(2, BY_AGE, remembers_positives=True),
+    "fn, 2 rounds, by age, P(I) alone": of_fn(2, BY_AGE, score="infected"),
+    "fn, 2 rounds, by age, times contacts": of_fn(2, BY_AGE, contacts_power=1.0),
+    "fn, 3 rounds, by age": of_fn(3, BY_AGE),
+    "fn, 3 rounds, by age, cavity": of_fn(3, BY_AGE, cavity=True),
+    "fn, 5 rounds, by age": of_fn(5, BY_AGE),
+    "fn, 5 rounds, by age, cavity": of_fn(5, BY_AGE, cavity=True),
     "one-round": {"method": "one-round"},
     "one-round, by age": {"method": "one-round", "method.susceptibility_by_age": BY_AGE},
     "one-round, p0 learned": {"method": "one-round", "method.outside_share": 0.1},
     "one-round, infected within 14 days": {"method": "one-round", "method.infected_within": 14},
     "one-round, tests drawn by score": {"method": "one-round", "policy.name": "sampled-scores"},
     "bp": {"method": "bp"},
+    "bp, by age": {"method": "bp", "method.susceptibility_by_age": BY_AGE},
+    "bp, nobody repeats": {"method": "bp", "method.quiet": 0.0},
     "bp, 4 rounds": {"method": "bp", "method.rounds": 4},
     "bp, tests drawn by score": {"method": "bp", "policy.name": "sampled-scores"},
     "bp, 4 cold rounds": {
@@ -138,6 +130,7 @@ AREA = (
 )
 PEAKS = "Peak of infected people in ‰, mean ± half width."
 FEWER = "n: runs of a row that has fewer, the first of these seeds; –: not run."
+WORLD = ("simulator", "people", "days")  # options that change the setting of all rows
 Label = tuple[str, float, bool]  # inference, share tested per day, whether people with symptoms are
 
 
@@ -149,8 +142,8 @@ def capacities_of(call: Call) -> list[float]:
 def configuration(call: Call, name: str, capacity: float, symptoms: bool = False) -> RunConfig:
     """Return an inference at a number of tests."""
     settings = INFERENCES[name] | {"tests.capacity": capacity} | (ASKING if symptoms else {})
-    if call.options.simulator:
-        settings["simulator"] = call.options.simulator
+    world = {option: getattr(call.options, option) for option in WORLD}
+    settings |= {option: value for option, value in world.items() if value is not None}
     return call.configuration(**settings)
 
 
@@ -164,27 +157,6 @@ def configurations(call: Call, names: Sequence[str]) -> dict[Label, RunConfig]:
         for name in names
         if not (asked and "policy.name" in INFERENCES[name])
     }
-
-
-def studies(call: Call, configs: Mapping[Label, RunConfig]) -> dict[Label, Study[Label]]:
-    """Return the study that each label is part of: one, or by the seeds that a store has."""
-    together: dict[tuple[int, ...], dict[Label, RunConfig]] = {}
-    for label, config in configs.items():
-        seeds = finished(call, config) if call.options.finished else call.seeds
-        together.setdefault(seeds, {})[label] = config
-    found = [call.study(some, seeds) for seeds, some in together.items() if seeds]
-    by_label = {label: study for study in found for label in study.summaries}
-    return {label: by_label[label] for label in configs if label in by_label}
-
-
-def finished(call: Call, config: RunConfig) -> tuple[int, ...]:
-    """Return the first seeds of the call, up to one whose run the store does not have."""
-
-    def kept(seed: int) -> bool:
-        run = config.model_copy(update={"seed": seed}).digest
-        return store.is_complete(call.options.store / run)
-
-    return tuple(takewhile(kept, call.seeds))
 
 
 def look(config: RunConfig) -> dict[str, Any]:
@@ -363,22 +335,19 @@ def row_of(study: Study[Label], label: Label) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser(__doc__, seeds=20, first_seed=FIRST_SEED)
+    options = parser(__doc__, seeds=20, first_seed=FIRST_SEED, may_be_unfinished=True)
     options.add_argument("--figure", action="store_true", help="an SVG beside the page")
     options.add_argument("--only", help="inferences, separated by semicolons")
     options.add_argument("--symptoms", action="store_true", help="with tests of symptoms, too")
     options.add_argument("--simulator", help="another world than the city: covasim, openabm")
-    options.add_argument("--finished", action="store_true", help="what the store has, no new run")
+    options.add_argument("--people", type=int, help="of that world, 10,000 unless given")
+    options.add_argument("--days", type=int, help="of a run, 100 unless given")
     options.add_argument("--look", action="store_true", help="compare scores with the truth")
     usual = ",".join(map(str, CAPACITIES))
     options.add_argument("--tests", default=usual, help=f"shares tested per day ({usual})")
     call = read_call(options, "verification.inference", arguments)
-    if call.options.finished and call.options.store is None:
-        options.error("--finished reads a --store")
     names = call.options.only.split(";") if call.options.only else list(INFERENCES)
-    found = studies(call, configurations(call, names))
-    if not found:
-        options.error("the store has none of the runs")
+    found = finished_or_run(options, call, configurations(call, names))
     if call.options.figure and call.options.out is not None:
         figure = draw({x: one.spread(x, PEAK, scale=PER_MILLE) for x, one in found.items()})
         out = call.options.out
@@ -389,7 +358,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     call.report(
         rows,
         title="Inference without privacy",
-        notes=[PEAKS, *([FEWER] if call.options.finished else []), LEGEND, AREA, MEASURED_OUTSIDE],
+        notes=[
+            PEAKS,
+            *([FEWER] if call.options.finished else []),
+            LEGEND,
+            AREA,
+            *([] if call.options.simulator else [MEASURED_OUTSIDE]),
+        ],
         tables=tables(rows, looked_at),
         calibration=looked_at,
     )

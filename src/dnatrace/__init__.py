@@ -35,11 +35,15 @@ if TYPE_CHECKING:
     from dnatrace.seir import SeirParameters as SeirParameters
     from dnatrace.seir import State as State
     from dnatrace.seir import TestErrors as TestErrors
+    from dnatrace.sweeps.study import Comparison as Comparison
+    from dnatrace.sweeps.study import Study as Study
     from dnatrace.sweeps.study import compare as compare
 
 _ROOMS = ("methods", "privacy")
 _HOMES = {
     "InputError": "dnatrace.errors",
+    "Comparison": "dnatrace.sweeps.study",
+    "Study": "dnatrace.sweeps.study",
     "compare": "dnatrace.sweeps.study",
     "RunConfig": "dnatrace.runs.config",
     "load_config": "dnatrace.runs.config",
@@ -58,6 +62,9 @@ _HOMES = {
     "State": "dnatrace.seir",
     "TestErrors": "dnatrace.seir",
 }
+
+# What is stable: docs/reference/python.md is made from it.
+__all__ = [*_HOMES, *_ROOMS, "__version__"]  # noqa: PLE0604  (names, as the type checker sees)
 
 
 def __getattr__(name: str) -> Any:

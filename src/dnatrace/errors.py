@@ -1,6 +1,9 @@
 """The one exception that means: the input is wrong, and here is where."""
 
-from numbers import Integral
+import difflib
+from collections.abc import Iterable
+from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 
@@ -8,14 +11,29 @@ class InputError(ValueError):
     """A wrong file, option, id or value, named in one line; the command line exits with 2."""
 
 
+def require_number(**values: Any) -> None:
+    """Raise unless every value is a number; texts, truth values and arrays are not."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputError(f"{name} must be a number, not {value!r}")
+
+
+def closest(given: object, known: Iterable[str], *, within: str = "") -> str:
+    """Return "; did you mean 'x'?" for the most similar of some names, nothing if none is."""
+    close = difflib.get_close_matches(str(given), list(known), n=1)
+    return f"; did you mean '{within}{close[0]}'?" if close else ""
+
+
 def require_share(name: str, value: float) -> None:
     """Raise unless `value` is a number in [0, 1]."""
+    require_number(**{name: value})
     if not 0.0 <= value <= 1.0:  # also catches NaN
         raise InputError(f"{name} must be a fraction between 0 and 1, not {value}")
 
 
 def require_at_least(name: str, value: float, least: float) -> None:
     """Raise unless `value` is a number of at least `least`."""
+    require_number(**{name: value})
     if not value >= least:  # also catches NaN
         raise InputError(f"{name} must be at least {least}, not {value}")
 
@@ -31,3 +49,24 @@ def require_kind(name: str, value: Any, kind: type) -> None:
     """Raise unless a value is of a class or None."""
     if value is not None and not isinstance(value, kind):
         raise InputError(f"{name} must be a {kind.__name__}, not {value!r}")
+
+
+def require_text(**values: Any) -> None:
+    """Raise unless every value is a text or None."""
+    for name, value in values.items():
+        if not isinstance(value, str | None):
+            raise InputError(f"{name} must be a text, not {value!r}")
+
+
+def require_path(**values: Any) -> None:
+    """Raise unless every value is the path of a file or directory, or None."""
+    for name, value in values.items():
+        if not isinstance(value, str | PathLike | None):
+            raise InputError(f"{name} must be a path, not {value!r}")
+
+
+def require_callable(**values: Any) -> None:
+    """Raise unless every value is a function or None."""
+    for name, value in values.items():
+        if value is not None and not callable(value):
+            raise InputError(f"{name} must be a function, not {value!r}")

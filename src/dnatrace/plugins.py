@@ -5,7 +5,6 @@ it stands for. A package of somebody else registers one by an entry point in the
 `dnatrace.methods`, `dnatrace.simulators` or `dnatrace.policies`; docs/plugins.md shows how.
 """
 
-import difflib
 import importlib.metadata
 import logging
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 
 from pydantic import BaseModel, Field
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, closest
 from dnatrace.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -87,6 +86,7 @@ class Catalogue(Generic[P]):
         if name not in self._plugins:
             raise InputError(
                 f"{self._kind.noun} '{name}' does not exist; there are {', '.join(self.names)}"
+                f"{closest(name, self.names)}"
             )
         return self._plugins[name]
 
@@ -124,9 +124,14 @@ class Catalogue(Generic[P]):
         return {key: value for key, value in flat if self._counts(chosen, key, value)}
 
     def flattened(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return a section for the named plug-in, with the table of its own laid over the rest."""
+        """Return a section for the named plug-in, with the table of its own laid over the rest.
+
+        A section that was written for another one leaves behind what only that one knows.
+        """
         tables = {k: v for k, v in values.items() if k in self and isinstance(v, Mapping)}
         flat = {k: v for k, v in values.items() if k not in tables}
+        if name in self and values.get("name", name) != name:
+            flat = {k: v for k, v in flat.items() if not self.ignores(name, k)}
         return flat | {"name": name} | dict(tables.get(name, {}))
 
     def _counts(self, chosen: type[P], key: str, value: Any) -> bool:
@@ -136,9 +141,7 @@ class Catalogue(Generic[P]):
         noun = self._kind.noun
         known = sorted({name for plugin in self for name in plugin.names_in_files()})
         if not any(knows(plugin, key) for plugin in self):
-            close = difflib.get_close_matches(key, known, n=1)
-            guess = f"; did you mean '{noun}.{close[0]}'?" if close else ""
-            raise InputError(f"unknown key '{noun}.{key}'{guess}")
+            raise InputError(f"unknown key '{noun}.{key}'{closest(key, known, within=f'{noun}.')}")
         if key in self._own and value is not None:
             raise InputError(f"{noun}.{key}: {noun} '{chosen.title()}' has none, not {value!r}")
         return False

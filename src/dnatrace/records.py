@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
 
 Day = TypeVar("Day")
 
 NOT_TESTED = -1
 MOST_PEOPLE = 2**31 - 2  # ids are stored in 32 bits
+MOST_DAYS = 10_000  # 27 years: more is a date or a slip
 
 
 class Diary(IntFlag):
@@ -44,11 +45,14 @@ class DayContacts:
         offsets: int32 [people + 1].
         senders: int32 [contacts].
         kinds: uint8 [contacts], the `ContactKind` of each contact, or None when not known.
+        mutual: whether it is known that every contact stands in the rows of both, as often in the
+            one as in the other; then `by_sender` sorts and keeps nothing.
     """
 
     offsets: NDArray[np.int32]
     senders: NDArray[np.int32]
     kinds: NDArray[np.uint8] | None = None
+    mutual: bool = False
     _by_sender: Any = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -91,9 +95,13 @@ class DayContacts:
         """Return offsets [people + 1] and receivers [contacts] of the same contacts by sender.
 
         Cost: one counting sort when it is first asked for; then it is kept, 4 bytes per contact.
+        Nothing when contacts are mutual: the rows of receivers are those of senders.
         """
+        offsets, senders = self.offsets.view(np.uint32), self.senders.view(np.uint32)
+        if self.mutual:
+            return offsets, senders
         if self._by_sender is None:
-            turned = _csr.turned(self.offsets.view(np.uint32), self.senders.view(np.uint32))
+            turned = _csr.turned(offsets, senders)
             object.__setattr__(self, "_by_sender", turned)
         kept: tuple[NDArray[np.uint32], NDArray[np.uint32]] = self._by_sender
         return kept
@@ -108,7 +116,7 @@ class DayContacts:
     def among(self, kept: NDArray[np.bool_]) -> Self:
         """Return the contacts whose both ends are kept, bool [people]; kinds are dropped."""
         offsets, senders = _csr.among(self.offsets, self.senders, kept)
-        return type(self)(offsets=offsets, senders=senders)
+        return type(self)(offsets=offsets, senders=senders, mutual=self.mutual)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -131,10 +139,13 @@ class _LastDays(Generic[Day]):
     _ring: deque[Day] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        require_whole(n_people=self.n_people, n_days=self.n_days)
         require_at_least("the number of people", self.n_people, 1)
         require_at_least("the number of days", self.n_days, 1)
         if self.n_people > MOST_PEOPLE:
             raise InputError(f"{self.n_people} people are more than ids of 32 bits can tell apart")
+        if self.n_days > MOST_DAYS:
+            raise InputError(f"{self.n_days} days are more than {MOST_DAYS}")
         self._ring = deque(maxlen=self.n_days)
 
     def _append(self, day: Day) -> None:
@@ -181,6 +192,7 @@ class ContactWindow(_LastDays[DayContacts]):
 
     def push(self, day: DayContacts) -> None:
         """Add the next day; when the window is full the oldest day leaves memory."""
+        require_kind("a day", day, DayContacts)
         if day.n_people != self.n_people:
             raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
         self._append(day)

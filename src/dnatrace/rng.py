@@ -33,6 +33,10 @@ _TWO_TO_MINUS_52 = 2.0**-52
 # A draw counter no caller of `uniform` or `normal` uses, so that generators never meet them.
 _GENERATOR_MARK = 0x67656E65726174
 
+# Kernels pass unsigned counters and these, not literals: one compiled version of `philox` and
+# `uniform_at` then serves all, where every combination of types would be compiled by itself.
+ZERO, ONE = np.uint64(0), np.uint64(1)
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -102,14 +106,14 @@ def open_unit(high: Any, low: Any) -> Any:
 @njit(cache=True)
 def uniform_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
     """Draw one uniform of (0, 1) at a counter."""
-    w0, w1, _, _ = philox(key, person, day, draw, 0)
+    w0, w1, _, _ = philox(key, person, day, draw, ZERO)
     return open_unit(w0, w1)
 
 
 @njit(cache=True)
 def normal_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
     """Draw one standard normal at a counter (Box and Muller 1958)."""
-    w0, w1, w2, w3 = philox(key, person, day, draw, 1)
+    w0, w1, w2, w3 = philox(key, person, day, draw, ONE)
     radius = math.sqrt(-2.0 * math.log(open_unit(w0, w1)))
     return radius * math.cos(2.0 * math.pi * open_unit(w2, w3))
 
@@ -118,7 +122,7 @@ def normal_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
 def _uniforms(key: Any, people: Any, day: Any, draw: Any) -> Any:
     out = np.empty(people.size)
     for i in prange(people.size):
-        out[i] = uniform_at(key, people[i], day, draw)
+        out[i] = uniform_at(key, np.uint64(people[i]), np.uint64(day), np.uint64(draw))
     return out
 
 
@@ -126,5 +130,5 @@ def _uniforms(key: Any, people: Any, day: Any, draw: Any) -> Any:
 def _normals(key: Any, people: Any, day: Any, draw: Any) -> Any:
     out = np.empty(people.size)
     for i in prange(people.size):
-        out[i] = normal_at(key, people[i], day, draw)
+        out[i] = normal_at(key, np.uint64(people[i]), np.uint64(day), np.uint64(draw))
     return out

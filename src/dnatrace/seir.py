@@ -23,7 +23,7 @@ from dnatrace.settings import Settings, Share, setting
 N_STATES = 4
 BLOCK = 64  # people side by side; the buffers of a block of 14 days fit the second-level cache
 LIKELIHOOD_FLOOR = 1e-6  # contradictory tests leave every state possible
-_RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
+RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
 _SMALL_HAZARD = 0.125
 _PAPER = "DNA paper"
 
@@ -136,6 +136,13 @@ def leave_probabilities(exposure: Any, background: Any, leave: Any, stay: Any) -
         leave[i] = series if z < _SMALL_HAZARD else 1.0 - s
 
 
+def leaving(hazard: float) -> tuple[float, float]:
+    """Return P(S → E) and P(S → S) of one hazard, with the bits of `leave_probabilities`."""
+    z, s = hazard, math.exp(-hazard)
+    series = z * (1.0 - z * (1 / 2 - z * (1 / 6 - z * (1 / 24 - z * (1 / 120 - z * (1 / 720))))))
+    return (series if z < _SMALL_HAZARD else 1.0 - s), s
+
+
 def pack_model(parameters: SeirParameters, test_errors: TestErrors) -> NDArray[np.float64]:
     """Return the six numbers the kernels need.
 
@@ -207,7 +214,7 @@ def forward_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, al
             alpha[t, 1, i] = S * leave[t - 1, i] + E * (1.0 - g)
             alpha[t, 2, i] = (E * g + I * (1.0 - h)) * ratio[t, i]
             alpha[t, 3, i] = I * h + R
-        if t % _RESCALE_EVERY == 0:
+        if t % RESCALE_EVERY == 0:
             rescale(alpha[t])
 
 
@@ -248,7 +255,7 @@ def smooth_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, alp
             alpha[t, 3, i] = R * scale
         if t > 0:
             backward_step(leave[t - 1], stay[t - 1], ratio[t], g, h, beta)
-            if t % _RESCALE_EVERY == 0:
+            if t % RESCALE_EVERY == 0:
                 rescale(beta)
 
 

@@ -138,13 +138,16 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
     separator = max(
         ",;\t", key=lambda mark: header.count(mark.encode())
     )  # a comma if none is there
+    parse = pacsv.ParseOptions(delimiter=separator)
     try:
+        with pacsv.open_csv(path, parse_options=parse) as reader:
+            written = [name for name in reader.schema.names if name.strip() in as_text]
         convert = pacsv.ConvertOptions(
             null_values=[""],  # "nan" is a wrong number, not absent
-            column_types=dict.fromkeys(as_text, pa.string()),
+            column_types=dict.fromkeys(written, pa.string()),
         )
-        parse = pacsv.ParseOptions(delimiter=separator)
-        return pacsv.read_csv(path, convert_options=convert, parse_options=parse)
+        table = pacsv.read_csv(path, convert_options=convert, parse_options=parse)
+        return table.rename_columns([name.strip() for name in table.column_names])
     except pa.ArrowException as error:
         if "invalid UTF8" in str(error):
             raise InputError(f"{path}: is not encoded in UTF-8") from error
@@ -239,7 +242,9 @@ def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int6
         bad = ~(np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2.0**53))
         if bad.any():
             row = int(np.argmax(bad))
-            raise refuse(name, row, label, f"{values[row]} is not a whole number")
+            large = np.abs(values[row]) >= 2.0**53 and np.isfinite(values[row])
+            problem = "too large" if large else "not a whole number"
+            raise refuse(name, row, label, f"{values[row]} is {problem}")
     elif values.dtype == np.uint64 and values.size and int(values.max()) >= 2**63:
         row = int(np.argmax(values))
         raise refuse(name, row, label, f"{values[row]} is too large")

@@ -271,7 +271,7 @@ class Loop:
     def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
         """Tell the simulator who of the living stays at home."""
         isolated, policy_state = self.policy.isolate(day, state.policy)
-        isolated = isolated & _alive(self.simulator.states)
+        isolated = isolated & (self.simulator.states != CourseState.DEATH)
         self.simulator.isolate(isolated)
         return isolated, policy_state
 
@@ -284,7 +284,7 @@ class Loop:
         contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
         enter = state.window.push_after if self.contacts_before_tests else state.window.push
-        enter(DayContacts(offsets=met.offsets, senders=met.senders))
+        enter(replace(met, kinds=None))
         state.log.push_day()
         return contacts, self.simulator.states
 
@@ -295,7 +295,7 @@ class Loop:
         before: NDArray[np.uint8],
         states: NDArray[np.uint8],
     ) -> Situation:
-        reachable = ~state.queue.waiting & _alive(states)
+        reachable = ~state.queue.waiting & (states != CourseState.DEATH)
         return Situation(
             day=state.day + 1,
             eligible=state.has_app & ~isolated & reachable,
@@ -340,7 +340,7 @@ class Loop:
             onsets=situation.onsets,
             households=self.simulator.households,
             has_app=state.has_app,
-            alive=_alive(self.simulator.states),
+            alive=self.simulator.states != CourseState.DEATH,
             contacts=contacts if self.tells_contacts else None,
         )
 
@@ -378,7 +378,12 @@ class Loop:
         with_messages = self.with_messages or needs is Needs.MESSAGES
         received = None
         if with_messages or needs is Needs.EXPOSURES:
-            received = self.exchange.receive(window, public.outcomes, with_messages=with_messages)
+            received = self.exchange.receive(
+                window,
+                public.outcomes,
+                with_messages=with_messages,
+                with_exposures=needs is Needs.EXPOSURES,
+            )
         return SecretFacts(
             window=window.snapshot(),
             exposures=received.exposures if received else None,
@@ -391,7 +396,3 @@ class Loop:
 def _onsets(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the `Severity` of symptoms that began between two days: uint8 [people]."""
     return np.where(_SEVERITY[before] == Severity.NONE, _SEVERITY[after], np.uint8(Severity.NONE))
-
-
-def _alive(states: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    return states != CourseState.DEATH

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,16 @@ ARMS = {
     "floor": "Floor: no message between phones",
     "nothing": "Nothing done",
 }
+_BESIDE_B = {
+    "floor": "Floor of A: no message between phones",
+    "nothing": "Nothing done, in the situation of A",
+}
+
+
+def labels(arms: Iterable[str]) -> dict[str, str]:
+    """Return what arms are called; with a B among them, whose floor it is."""
+    named = ARMS | _BESIDE_B if "b" in arms else ARMS
+    return {arm: named[arm] for arm in arms}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,7 @@ _PRESETS = {
     "paper-code": "The DNA paper as its authors' programs do",
     "paper-best-reading": "The DNA paper, read so that its numbers come out best",
 }
+LEVERS = "levers"  # the policy that has them
 _FIRST = ("standard", "scarce", "uk-2020-autumn", "quick")  # cards that are shown before "more"
 
 _CONTROLS: tuple[dict[str, Any], ...] = (
@@ -68,6 +69,43 @@ _CONTROLS: tuple[dict[str, Any], ...] = (
     {"key": "people", "label": "People", "unit": ""},
     {"key": "days", "label": "Days", "unit": ""},
 )
+# Of the policy `levers`; setting one chooses that policy.
+_LEVERS: tuple[dict[str, Any], ...] = (
+    {
+        "key": "policy.symptoms.mild",
+        "label": "People with mild symptoms who are tested",
+        "unit": "% of them; beside the tests per day",
+        "scale": 100,
+    },
+    {
+        "key": "policy.household.days",
+        "label": "Housemates of a positive test stay at home",
+        "unit": "days; 0 for not at all",
+    },
+    {
+        "key": "policy.quarantine.capacity",
+        "label": "Told by score to stay at home, without a test",
+        "unit": "% of people per day",
+        "scale": 100,
+    },
+    {
+        "key": "policy.quarantine.days",
+        "label": "Such a stay lasts",
+        "unit": "days",
+    },
+    {
+        "key": "policy.manual.capacity",
+        "label": "Cases that staff call and ask for contacts",
+        "unit": "% of people per day",
+        "scale": 100,
+    },
+    {
+        "key": "policy.notification.consent",
+        "label": "App users who report their positive test",
+        "unit": "% of them; contacts are told without noise",
+        "scale": 100,
+    },
+)
 _UNITS = {
     "release": "one release: what is shown on one day",
     "person": "one test of a person, for ever",
@@ -82,6 +120,8 @@ def offered() -> dict[str, Any]:
         "version": __version__,
         "situations": _situations(),
         "controls": [control | _field(control["key"]) for control in _CONTROLS],
+        "levers": [lever | _field(lever["key"]) for lever in _LEVERS],
+        "lever_policy": LEVERS,
         "parameters": _parameters(),
         "columns": COLUMNS,
         "arms": ARMS,
@@ -188,7 +228,7 @@ def _named(plugins: Iterable[type[Plugin]]) -> list[dict[str, str]]:
 
 
 def _first_line(kind: type[Plugin]) -> str:
-    line = (kind.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    line = (kind.__doc__ or "").strip().partition("\n")[0].rstrip(".").replace("`", "")
     return line[:1].lower() + line[1:]
 
 

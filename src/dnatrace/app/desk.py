@@ -9,11 +9,11 @@ from typing import Any
 
 from dnatrace.app import controls, neighbourhood, rounds
 from dnatrace.app.asked import (
-    ARMS,
     Asked,
     arms_of,
     as_script,
     as_toml,
+    labels,
     on_seed,
     seeds_from,
 )
@@ -150,8 +150,9 @@ class Desk:
     def runs_csv(self, name: str) -> str:
         """Return the numbers of all finished runs of a study as CSV."""
         study = self.studies.get(name)
+        names = labels(study.arms)
         found = [
-            {"setting": ARMS[arm], "seed": seed, **flatten(one.summary)}
+            {"setting": names[arm], "seed": seed, **flatten(one.summary)}
             for arm in study.arms
             for seed, one in study.finished(arm)
         ]
@@ -160,8 +161,9 @@ class Desk:
 
 
 def _days(study: Study) -> list[list[Any]]:
+    names = labels(study.arms)
     return [
-        [ARMS[arm], seed, *row]
+        [names[arm], seed, *row]
         for arm in study.arms
         for seed, one in study.finished(arm)
         for row in one.rows

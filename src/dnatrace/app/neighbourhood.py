@@ -137,11 +137,19 @@ def _day(log: DayLog, people: Ids, quiet: _Quiet) -> dict[str, Any]:
 
 
 def _meetings(contacts: DayContacts, place: Ids) -> list[list[int]]:
-    """Return who met whom of the people in the picture, each meeting once: [a, b, kind]."""
+    """Return who met whom of the people in the picture, each meeting once: [a, b, kind], a < b.
+
+    A contact that only one of the two hears of is a meeting, too. A list without kinds is random.
+    """
     receivers, senders = place[contacts.receivers()], place[contacts.senders]
-    kept = (receivers >= 0) & (senders >= 0) & (receivers < senders)
-    kinds = np.zeros(senders.size, dtype=np.int64) if contacts.kinds is None else contacts.kinds
-    return np.column_stack([receivers[kept], senders[kept], kinds[kept]]).astype(int).tolist()
+    unknown = np.full(senders.size, ContactKind.RANDOM, dtype=np.uint8)
+    kinds = unknown if contacts.kinds is None else contacts.kinds
+    inside = (receivers >= 0) & (senders >= 0)
+    receivers, senders, kinds = receivers[inside], senders[inside], kinds[inside]
+    there, back = receivers * place.size + senders, senders * place.size + receivers
+    kept = (receivers < senders) | ~np.isin(back, there)
+    ends = np.sort(np.column_stack([receivers[kept], senders[kept]]), axis=1)
+    return np.column_stack([ends, kinds[kept]]).astype(int).tolist()
 
 
 def _heard(log: DayLog, people: Ids) -> NDArray[np.float64]:

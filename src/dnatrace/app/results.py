@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 from dnatrace.app.asked import ARMS
 from dnatrace.app.work import COLUMNS, as_row
 from dnatrace.errors import InputError
-from dnatrace.report.answer import Side, Told, how_sure
-from dnatrace.report.answer import answer as told_in_words
+from dnatrace.report.answer import Side, Told, by_topic, how_sure, in_odds
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
@@ -115,14 +114,20 @@ def answer(found: ByArm, *, n_asked: int) -> dict[str, Any]:
     }
     main, nothing = sides.get("a"), sides.get("nothing")
     if main is None:
-        return {"sentences": [], "sure": "", "table": [], "statements": {}}
-    beside = {"nothing": nothing, "floor": sides.get("floor"), "other": sides.get("b")}
+        return {"sentences": [], "topics": [], "sure": "", "table": [], "statements": {}}
+    told = by_topic(main, nothing=nothing, floor=sides.get("floor"), other=sides.get("b"))
     return {
-        "sentences": told_in_words(main, **beside),
-        "sure": how_sure(main, nothing, asked=n_asked),
+        "sentences": [text for _, text in told],
+        "topics": [topic for topic, _ in told],
+        "sure": how_sure(main, nothing, asked=n_asked, named="b" in sides),
         "table": [row for quantity in _SHOWN if (row := _row(quantity, found))],
-        "statements": {arm: runs[0][1].statement for arm, runs in found.items() if runs},
+        "statements": {arm: _promised(runs[0][1]) for arm, runs in found.items() if runs},
     }
+
+
+def _promised(one: Found) -> str:
+    """Return the guarantee in full, after what its ε means in odds."""
+    return "\n\n".join(filter(None, (in_odds(one.summary["privacy"]), one.statement)))
 
 
 def _row(quantity: Quantity, found: ByArm) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dnatrace.app import results
-from dnatrace.app.asked import ARMS, on_seed
+from dnatrace.app.asked import labels, on_seed
 from dnatrace.app.results import Found
 from dnatrace.app.work import run_and_tell
 from dnatrace.app.workers import Heard, Task, Team
@@ -126,7 +126,7 @@ class Study:
             "kind": "snapshot",
             "id": self.id,
             "state": self.state,
-            "arms": [{"key": arm, "label": ARMS[arm]} for arm in self.arms],
+            "arms": [{"key": arm, "label": name} for arm, name in labels(self.arms).items()],
             "seeds": self.seeds,
             "places": self.places,
             "runs": [

@@ -1,6 +1,7 @@
 """`dnatrace infer`."""
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dnatrace.lists import Lists
+    from dnatrace.records import ContactWindow
     from dnatrace.seir import TestErrors
 
 Columns = Annotated[
@@ -38,6 +40,14 @@ DaysBefore = Annotated[
 IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
 
 _LOG = logging.getLogger("dnatrace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Large:
+    """A large file of contacts: its window, and lists of who is in it instead of its rows."""
+
+    window: "ContactWindow"
+    read: "Lists"
 
 
 @command(threads=True)
@@ -77,10 +87,12 @@ def infer(
     from dnatrace.inference.infer import infer as infer_beliefs
 
     _check_written(out, id_map, (contacts, tests), force=force)
-    read = _read(contacts, tests, columns, test_columns, ignore_extra, as_names=id_map is not None)
-    read = read.begun_before(days_before)
+    words = (columns, test_columns, ignore_extra, id_map is not None)
+    plain = not (any(words) or days_before)
+    large = _large(contacts, tests, people, days) if plain else None
+    read = (large.read if large else _read(contacts, tests, *words)).begun_before(days_before)
     beliefs = infer_beliefs(
-        read.contacts,
+        large.window if large else read.contacts,
         read.tests,
         n_people=people,
         n_days=days,
@@ -91,14 +103,33 @@ def infer(
         clip=clip,
         levels=levels,
     )
-    _tell_slips(read)
+    _tell_slips(read, large)
     _write(beliefs, read, out, id_map)
     highest = belief_tables.highest(beliefs, n=20, names=read.names)
-    values = _sizes(beliefs, read)
+    values = _sizes(beliefs, read, large.window.n_contacts if large else read.contacts.size)
     return Answer(
         values=values | {"highest": highest, "version": __version__},
         shown=[_title(values), table(highest)] if out is None else [],
     )
+
+
+def _large(contacts: Path, tests: Path, people: int | None, days: int | None) -> _Large | None:
+    """Return the window of a large Parquet file and lists without its rows; None of others.
+
+    Read batch by batch, with a progress bar. Slips in single ids are not looked for.
+    """
+    from dnatrace import parquet, tables
+    from dnatrace.lists import Lists
+    from dnatrace.runs.progress import tracker
+
+    if not parquet.can_stream(contacts) or parquet.n_rows(contacts) < parquet.MANY_ROWS:
+        return None
+    test_rows = tables.read_tests(tests)
+    n_people, n_days = parquet.sizes(contacts, test_rows, n_people=people, n_days=days)
+    _LOG.info("%s: %d rows, read batch by batch", contacts, parquet.n_rows(contacts))
+    window = parquet.window_of(contacts, n_people=n_people, n_days=n_days, track=tracker("batches"))
+    met = tables.Rows(str(contacts), parquet.people_met(window))
+    return _Large(window=window, read=Lists(contacts=met, tests=test_rows))
 
 
 def _errors(false_positive_rate: float, false_negative_rate: float) -> "TestErrors":
@@ -157,7 +188,6 @@ def _read(
     columns: str | None,
     test_columns: str | None,
     ignore_extra: bool,
-    *,
     as_names: bool,
 ) -> "Lists":
     from dnatrace import lists, tables
@@ -176,9 +206,11 @@ def _read(
     return read
 
 
-def _tell_slips(read: "Lists") -> None:
+def _tell_slips(read: "Lists", large: _Large | None) -> None:
     from dnatrace.lists import possible_slips
 
+    if large is not None:  # the rows are not kept
+        return
     for line in possible_slips(read):
         _LOG.warning("warning: %s", line)
 
@@ -196,11 +228,11 @@ def _write(
         _LOG.info("wrote %s", id_map)
 
 
-def _sizes(beliefs: "NDArray[np.float32]", read: "Lists") -> dict[str, Any]:
+def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> dict[str, Any]:
     """Return how much there was, and the dates of the first and the last day if they have any."""
     n_people, n_days, _ = beliefs.shape
     values = {"people": n_people, "days": n_days}
-    values |= {"contacts": read.contacts.size, "tests": read.tests.size}
+    values |= {"contacts": n_contacts, "tests": read.tests.size}
     values |= {"tested_without_contacts": len(read.without_contacts())}
     if read.first_date is None:
         return values

@@ -41,6 +41,9 @@ def reproduce(
     seeds: Annotated[
         int | None, Option(help="Only so many of the seeds; readings: of the fresh ones.")
     ] = None,
+    simulator: Annotated[
+        str | None, Option(help="figure, table, readings: on this simulator instead of the city.")
+    ] = None,
     out: Annotated[Path | None, Option(help="Directory for CSV, JSON, SVG, PDF, MD.")] = None,
     store: Annotated[
         Path | None, Option(help="Directory of the runs; OUT/runs by default.")
@@ -67,9 +70,9 @@ def reproduce(
     from dnatrace.runs.progress import tracker
     from dnatrace.sweeps.study import kept_in
 
-    if seeds is not None and not _takes_seeds(target, fresh):
-        raise InputError(f"--seeds has no meaning for {target.value} here")
-    command_line = _command_line(target, method, quick, fresh, seeds, data)
+    given = {"method": method, "fresh": fresh, "seeds": seeds, "simulator": simulator}
+    _check(target, given | {"data": data}, quick)
+    command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     kept = store or (out / "runs" if out is not None else None)
     with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
@@ -82,13 +85,30 @@ def reproduce(
         if target is Target.GAMMA:
             return _choose_gammas(quick, out, how)
         if target is Target.READINGS:
-            return _search_readings(quick, fresh, seeds, out, data, command_line, how)
-        return _with_runs(target, quick, fresh, seeds, out, command_line, how)
+            return _search_readings(quick, fresh, seeds, simulator, out, data, command_line, how)
+        return _with_runs(target, quick, fresh, seeds, simulator, out, command_line, how)
 
 
-def _takes_seeds(target: Target, fresh: bool) -> bool:
-    """Return whether fewer seeds can be asked for; those of the search for a reading are fixed."""
-    return target in (Target.FIGURE, Target.TABLE) or (target is Target.READINGS and fresh)
+_TAKES = {  # the seeds of the search for a reading are fixed, those of its verdicts are not
+    Target.FIGURE: {"method", "fresh", "seeds", "simulator"},
+    Target.TABLE: {"method", "fresh", "seeds", "simulator"},
+    Target.AUC: {"data"},
+    Target.THEOREMS: set[str](),
+    Target.GAMMA: {"method"},
+    Target.READINGS: {"fresh", "simulator", "data"},
+}
+
+
+def _check(target: Target, options: dict[str, Any], quick: bool) -> None:
+    """Raise for an option that would change nothing."""
+    takes = _TAKES[target]
+    if target is Target.READINGS and options["fresh"]:
+        takes = takes | {"seeds"}
+    for name, value in options.items():
+        if value not in (None, False) and name not in takes:
+            raise InputError(f"--{name} has no meaning for {target.value} here")
+    if target is Target.AUC and quick and options["data"] is not None:
+        raise InputError("--quick makes a small run of its own: leave out --data, or --quick")
 
 
 def _command_line(
@@ -97,6 +117,7 @@ def _command_line(
     quick: bool,
     fresh: bool,
     seeds: int | None,
+    simulator: str | None,
     data: Path | None,
 ) -> str:
     parts = ["dnatrace reproduce", target.value]
@@ -104,6 +125,7 @@ def _command_line(
     parts += ["--quick"] if quick else []
     parts += ["--fresh"] if fresh else []
     parts += [f"--seeds {seeds}"] if seeds is not None else []
+    parts += [f"--simulator {simulator}"] if simulator is not None else []
     parts += [f"--data {data.name}"] if data is not None else []
     return " ".join(parts)
 
@@ -113,6 +135,7 @@ def _with_runs(
     quick: bool,
     fresh: bool,
     seeds: int | None,
+    simulator: str | None,
     out: Path | None,
     command_line: str,
     how: dict[str, Any],
@@ -122,10 +145,11 @@ def _with_runs(
 
     size = setting.QUICK if quick else setting.FULL
     size = setting.with_fresh_seeds(size) if fresh else size
-    size = setting.with_fewer_seeds(size, seeds)
+    size = setting.on_simulator(setting.with_fewer_seeds(size, seeds), simulator)
     done = reproduce.reproduce(target.value, size=size, **how)
     if out is not None:
-        stem = f"{target.value}-fresh" if fresh else target.value
+        marks = [target.value, *(["fresh"] if fresh else []), *([simulator] if simulator else [])]
+        stem = "-".join(marks)
         files.write_reproduction(done, out, command_line, stem=stem)
     return _verdicts(done.claims, target, quick, out, done.failures)
 
@@ -183,6 +207,7 @@ def _search_readings(
     quick: bool,
     fresh: bool,
     seeds: int | None,
+    simulator: str | None,
     out: Path | None,
     data: Path | None,
     command_line: str,
@@ -192,10 +217,9 @@ def _search_readings(
     from dnatrace.paper import search_files, setting
     from dnatrace.sweeps.results import write_all
 
-    if how.pop("method") is not None:
-        raise InputError("readings compares dpfn-s and dna: --method has no meaning for it")
+    del how["method"]  # dpfn-s and dna are compared
     size = setting.QUICK if quick else setting.FULL
-    found = search_files.find(size, fresh=fresh, most=seeds, data=data, **how)
+    found = search_files.find(size, fresh=fresh, most=seeds, simulator=simulator, data=data, **how)
     if out is not None:
         write_all(search_files.findings_files(found, command_line), out)
     best = found.reading.differences()

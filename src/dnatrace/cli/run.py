@@ -19,12 +19,17 @@ def run(
     config: "RunConfig",
     out: Annotated[Path | None, Option(help="Directory to store the run in.")] = None,
     label: Annotated[str | None, Option(help="Name of the stored run, for `list`.")] = None,
+    checkpoint: Annotated[
+        Path | None, Option(help="File to keep the run in while it lasts; resumes from it.")
+    ] = None,
+    checkpoint_every: Annotated[int, Option(min=1, help="Days between two checkpoints.")] = 10,
     yes: Yes = False,
 ) -> Answer:
     """Run an epidemic with contact tracing, once, from the first infections to the last day.
 
     Every day the people with the highest released scores are tested and positives isolate. Prints
-    what came of it; --out also stores series, figures, provenance and a page to read.
+    what came of it; --out also stores series, figures, provenance and a page to read. With
+    --checkpoint a run that was killed resumes where it was when the same command is given again.
 
     Example: dnatrace run --method fn --people 10000 --seed 1 --set tests.capacity=0.04 --out runs
     """
@@ -40,7 +45,9 @@ def run(
         if out is None:
             raise InputError("--label names a stored run: give --out, too")
     needs.check([config], yes=yes)
-    result = runs.run(config, track=tracker("days"))
+    result = runs.run(
+        config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=checkpoint_every
+    )
     places = []
     if out is not None:
         stored = store.write_run(result, out, label=label)

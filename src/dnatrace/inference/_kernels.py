@@ -27,7 +27,7 @@ def message_hazards(messages: Any, p1: Any, hazards: Any) -> None:
 
 
 @njit(cache=True)
-def _posterior_block(exposures: Any, outcomes: Any, first: int, model: Any) -> Any:
+def posterior_block(exposures: Any, outcomes: Any, first: int, model: Any) -> Any:
     """Return the posteriors [days, 4, block] of the people from `first` on."""
     n_days = outcomes.shape[0]
     leave = np.empty((n_days, BLOCK))
@@ -54,7 +54,7 @@ def infected_marginals(exposures: Any, outcomes: Any, model: Any, infected: Any)
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
         first = b * BLOCK
-        posterior = _posterior_block(exposures, outcomes, first, model)
+        posterior = posterior_block(exposures, outcomes, first, model)
         for t in range(n_days):
             for i in range(min(BLOCK, n_people - first)):
                 infected[t, first + i] = posterior[t, 2, i]
@@ -70,7 +70,7 @@ def hazard_marginals(exposures: Any, outcomes: Any, model: Any, p1: Any, hazards
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
         first = b * BLOCK
-        posterior = _posterior_block(exposures, outcomes, first, model)
+        posterior = posterior_block(exposures, outcomes, first, model)
         for t in range(n_days):
             for i in range(min(BLOCK, n_people - first)):
                 caught = p1 * posterior[t, 2, i]
@@ -88,7 +88,7 @@ def all_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) -> No
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
         first = b * BLOCK
-        posterior = _posterior_block(exposures, outcomes, first, model)
+        posterior = posterior_block(exposures, outcomes, first, model)
         for i in range(min(BLOCK, n_people - first)):
             for t in range(n_days):
                 for k in range(N_STATES):

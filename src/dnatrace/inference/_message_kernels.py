@@ -72,7 +72,7 @@ class Model(NamedTuple):
         groups: of everybody, uint8 [people].
         prior: what is carried over, float64 [people, old + 2].
         likelihood: of own tests, float64 [people, places].
-        p0: infection from outside per day.
+        outside: P(infected from outside), float64 [days].
         first: number of the first day of the window.
         n_days: of the window.
         news: who has a new test, bool [people].
@@ -85,7 +85,7 @@ class Model(NamedTuple):
     groups: Any
     prior: Any
     likelihood: Any
-    p0: Any
+    outside: Any
     first: Any
     n_days: Any
     news: Any

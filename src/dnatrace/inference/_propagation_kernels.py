@@ -94,7 +94,7 @@ def gather(pairs: Any, inbox: Any, model: Any, i: Any, old: Any, heard: Any, spa
 @njit(cache=True)
 def _finish(model: Any, i: Any, old: Any, heard: Any, stay: Any) -> None:
     """Multiply the prior, the chance of no infection so far and own tests; add up infections."""
-    prior, likelihood = model.prior[i], model.likelihood[i]
+    prior, likelihood, outside = model.prior[i], model.likelihood[i], model.outside
     first, through, ends = heard.first[i], heard.through[i], heard.ends[i]
     infected, sums = heard.infected[i], heard.sums[i]
     n_days = through.size
@@ -104,7 +104,7 @@ def _finish(model: Any, i: Any, old: Any, heard: Any, stay: Any) -> None:
     free = prior[old]
     for t in range(n_days):
         first[old + t] *= free * likelihood[old + t]
-        free *= (1.0 - model.p0) * stay[t]
+        free *= (1.0 - outside[t]) * stay[t]
         through[t] *= free * likelihood[old + t]
         infected[old + t] = max(first[old + t] - through[t], 0.0)
     ends[0] *= free * likelihood[old + n_days]

@@ -66,7 +66,7 @@ def own_likelihoods(outcomes: Any, old: int, found: Any, lik: Any, out: Any) -> 
 
 @njit(cache=True)
 def time_weights(
-    prior: Any, likelihood: Any, old: int, p0: Any, stays: Any, factors: Any, weights: Any
+    prior: Any, likelihood: Any, old: int, outside: Any, stays: Any, factors: Any, weights: Any
 ) -> Any:
     """Fill weights [places] of one person and return their sum.
 
@@ -74,7 +74,7 @@ def time_weights(
         prior: what is carried over: [old] days of infection, susceptible, removed.
         likelihood: of own tests, [places].
         old: number of days before the window.
-        p0: infection from outside, per day.
+        outside: P(infected from outside), float64 [days].
         stays: P(no contact of the day infects), float64 [days].
         factors: further evidence by day of infection, [old + days].
         weights: the result.
@@ -86,7 +86,7 @@ def time_weights(
         total += weights[x]
     free = prior[old]
     for t in range(n_days):
-        stay = (1.0 - p0) * stays[t]
+        stay = (1.0 - outside[t]) * stays[t]
         x = old + t
         weights[x] = free * (1.0 - stay) * factors[x] * likelihood[x]
         free *= stay
@@ -99,7 +99,7 @@ def time_weights(
 
 @njit(cache=True, parallel=True)
 def own_messages(
-    prior: Any, likelihood: Any, old: int, p0: Any, infectiousness: Any, messages: Any
+    prior: Any, likelihood: Any, old: int, outside: Any, infectiousness: Any, messages: Any
 ) -> None:
     """Fill messages [days, people] with the expected infectiousness of everybody on every day.
 
@@ -110,7 +110,7 @@ def own_messages(
     for i in prange(n_people):
         weights = np.empty(old + n_days + 2)
         stays, factors = np.ones(n_days), np.ones(old + n_days)
-        total = time_weights(prior[i], likelihood[i], old, p0, stays, factors, weights)
+        total = time_weights(prior[i], likelihood[i], old, outside, stays, factors, weights)
         for t in range(n_days):
             messages[t, i] = _infectiousness_on(weights, old + t, infectiousness) / total
 
@@ -135,7 +135,7 @@ def _infectiousness_on(weights: Any, place: Any, infectiousness: Any) -> Any:
 
 @njit(cache=True, parallel=True)
 def posteriors(
-    prior: Any, likelihood: Any, old: int, p0: Any, exposures: Any, factors: Any, out: Any
+    prior: Any, likelihood: Any, old: int, outside: Any, exposures: Any, factors: Any, out: Any
 ) -> None:
     """Fill out [people, places] with the posterior of the day of infection, given exposures.
 
@@ -144,7 +144,8 @@ def posteriors(
     n_days, n_people = exposures.shape
     for i in prange(n_people):
         stays = np.exp(-factors[i] * exposures[:, i])
-        total = time_weights(prior[i], likelihood[i], old, p0, stays, np.ones(old + n_days), out[i])
+        ones = np.ones(old + n_days)
+        total = time_weights(prior[i], likelihood[i], old, outside, stays, ones, out[i])
         out[i] /= total
 
 
@@ -154,9 +155,9 @@ def carry_over(
 ) -> None:
     """Fill out [people, old + 2] with what is known when the first day leaves the window.
 
-    Used is what leaves with it: its tests, int8 [people], and the probability `stay` [people] that
-    none of its contacts infected. Nothing that stays in the window is used, so that nothing counts
-    twice.
+    Used is what leaves with it: its tests, int8 [people], the probability `stay` [people] that none
+    of its contacts infected and p0, that somebody from outside did. Nothing that stays in the
+    window is used, so that nothing counts twice.
     """
     n_people = tests.size
     for i in prange(n_people):

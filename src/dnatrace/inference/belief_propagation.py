@@ -49,10 +49,13 @@ class Propagated:
     day: int
 
 
-def nothing_sent(n_people: int, n_days: int) -> Propagated:
-    """Return what is known before the first day of windows of so many days."""
+def nothing_sent(n_people: int, n_days: int, at_first: float | None = None) -> Propagated:
+    """Return what is known before the first day of windows of so many days.
+
+    `at_first` as for `Carried.nothing`.
+    """
     pairs = _pair_kernels.no_pairs(n_people)
-    carried = Carried.nothing(n_people, n_days)
+    carried = Carried.nothing(n_people, n_days, at_first)
     return Propagated(
         carried=carried,
         pairs=pairs,
@@ -114,7 +117,7 @@ class BeliefPropagation:
             origins = np.full(pairs.others.size, _pair_kernels.NONE, dtype=np.int32)
         before, after = state.carried.outcomes, carried.outcomes
         news = (after[:-1] != before[1:]).any(axis=0) | (after[-1] != NOT_TESTED)
-        model = model_of(read, age_groups, carried.prior, after, first=first)
+        model = model_of(read, age_groups, carried.prior, after, carried.outside(read), first=first)
         model = model._replace(news=news, quiet=self.quiet)
         inbox = silence(pairs, self.n_days)
         if self.warm:
@@ -179,7 +182,8 @@ def propagate_window(
     pairs = _pair_kernels.no_pairs(window.n_people)
     for t, day in enumerate(window):
         pairs, _ = _pair_kernels.add_day(pairs, day.offsets, day.senders, day=t, first=0)
-    model = model_of(read, age_groups, first_prior(window.n_people, read.p0), outcomes, first=0)
+    prior, outside = first_prior(window.n_people, read.p0), np.full(n_days, read.p0)
+    model = model_of(read, age_groups, prior, outcomes, outside, first=0)
     engine = BeliefPropagation(
         parameters=parameters,
         test_errors=test_errors,
@@ -198,6 +202,7 @@ def model_of(
     age_groups: AgeGroups | None,
     prior: Floats,
     outcomes: NDArray[np.int8],
+    outside: Floats,
     *,
     first: int,
 ) -> Model:
@@ -210,7 +215,7 @@ def model_of(
         groups=groups,
         prior=prior,
         likelihood=own_likelihoods(outcomes, read),
-        p0=read.p0,
+        outside=outside,
         first=first,
         n_days=len(outcomes),
         news=np.ones(len(prior), dtype=np.bool_),

@@ -4,8 +4,9 @@ A deployment runs this part encrypted, in an enclave or on servers. Whatever doe
 contacts and the tests of the window and gives each phone what it received.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,10 +14,9 @@ from numpy.typing import NDArray
 
 from dnatrace.inference import exposures as ex
 from dnatrace.inference import factorised_neighbours as fn
-from dnatrace.records import NOT_TESTED, ContactWindow
+from dnatrace.inference.own_tests import TestPatterns, infected_given_tests
+from dnatrace.records import ContactWindow
 from dnatrace.seir import SeirParameters, TestErrors
-
-_DAYS_BEFORE = 14  # without tests, with which the chain of `OwnTests` begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,14 +26,15 @@ class Received:
     Attributes:
         exposures: float32; a column is who receives. After rounds those behind everybody's last
             update, whose last row is 0, because what is received today changes no belief of today;
-            with own tests alone what `messages` add up to, the last row included.
+            with own tests alone what `messages` add up to, the last row included. None if not
+            asked, where they cost something.
         messages: P(I) of everybody, unclipped, float32: after the last round, or given own tests
             alone. A column is who sends. None if not asked.
         own_tests: whether the column of a sender in `messages` is a function of that person's tests
             alone: what a guarantee about a person needs.
     """
 
-    exposures: NDArray[np.float32]
+    exposures: NDArray[np.float32] | None
     messages: NDArray[np.float32] | None
     own_tests: bool = False
 
@@ -49,7 +50,12 @@ class Exchange(Protocol):
     """Messages over the contacts of a window."""
 
     def receive(
-        self, window: ContactWindow, outcomes: NDArray[np.int8], *, with_messages: bool
+        self,
+        window: ContactWindow,
+        outcomes: NDArray[np.int8],
+        *,
+        with_messages: bool,
+        with_exposures: bool = True,
     ) -> Received:
         """Return what everybody received, given own tests, int8 [days, people]."""
 
@@ -69,9 +75,15 @@ class NeighbourRounds:
     rounds: int = fn.DEFAULT_ROUNDS
 
     def receive(
-        self, window: ContactWindow, outcomes: NDArray[np.int8], *, with_messages: bool
+        self,
+        window: ContactWindow,
+        outcomes: NDArray[np.int8],
+        *,
+        with_messages: bool,
+        with_exposures: bool = True,
     ) -> Received:
-        """Run the rounds from zero messages."""
+        """Run the rounds from zero messages; exposures are there in any case."""
+        del with_exposures
         model: dict[str, Any] = {"parameters": self.parameters, "test_errors": self.test_errors}
         exposures = fn.message_rounds(window, outcomes, rounds=self.rounds, **model)
         messages = fn.infected(exposures, outcomes, **model) if with_messages else None
@@ -97,28 +109,31 @@ class OwnTests:
 
     parameters: SeirParameters
     test_errors: TestErrors
+    _patterns: TestPatterns = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        patterns = TestPatterns(parameters=self.parameters, test_errors=self.test_errors)
+        object.__setattr__(self, "_patterns", patterns)
 
     def receive(
-        self, window: ContactWindow, outcomes: NDArray[np.int8], *, with_messages: bool
+        self,
+        window: ContactWindow,
+        outcomes: NDArray[np.int8],
+        *,
+        with_messages: bool,
+        with_exposures: bool = True,
     ) -> Received:
         """Return P(I) given own tests, and what it adds up to for those who met its senders."""
         messages = self.messages(outcomes)
-        exposures = ex.exposures_of(window, messages, p1=self.parameters.p1)
+        exposures = None
+        if with_exposures:
+            exposures = ex.exposures_of(window, messages, p1=self.parameters.p1)
         said = messages if with_messages else None
         return Received(exposures=exposures, messages=said, own_tests=True)
 
     def messages(self, outcomes: NDArray[np.int8]) -> NDArray[np.float32]:
-        """Return P(I) on the days of own tests, int8 [days, people]."""
-        n_days, n_people = outcomes.shape
-        before = np.full((_DAYS_BEFORE, n_people), NOT_TESTED, dtype=np.int8)
-        longer = np.concatenate([before, outcomes])
-        found = fn.infected(
-            np.zeros(longer.shape, dtype=np.float32),
-            longer,
-            parameters=self.parameters,
-            test_errors=self.test_errors,
-        )
-        return np.ascontiguousarray(found[-n_days:])
+        """Return P(I) on the days of own tests, int8 [days, people]: float32 of that shape."""
+        return self._patterns.messages(outcomes)
 
     @property
     def just_found(self) -> float:
@@ -127,4 +142,10 @@ class OwnTests:
         Public. In a full window the same message is up to 1.11 times as high with the usual
         parameters, and more with several positive tests; `Alarm` cuts at 1.
         """
-        return float(self.messages(np.ones((1, 1), dtype=np.int8))[0, 0])
+        return _just_found(self.parameters, self.test_errors)
+
+
+@lru_cache(maxsize=16)
+def _just_found(parameters: SeirParameters, test_errors: TestErrors) -> float:
+    positive = np.ones((1, 1), dtype=np.int8)
+    return float(infected_given_tests(positive, parameters, test_errors)[0, 0])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_at_least, require_number
 from dnatrace.inference import _kernels
 from dnatrace.inference.exposures import add_up_day, check_shape, exposures_of
 from dnatrace.records import Beliefs, ContactWindow, TestLog
@@ -144,8 +144,10 @@ def last_day_beliefs(
 
 def check_message_grid(clip: float | None, levels: int | None) -> None:
     """Raise unless clip lies in (0, 1] and there are at least two levels."""
-    if clip is not None and not 0.0 < clip <= 1.0:
-        raise InputError(f"clip must be greater than 0 and at most 1, not {clip}")
+    if clip is not None:
+        require_number(clip=clip)
+        if not 0.0 < clip <= 1.0:
+            raise InputError(f"clip must be greater than 0 and at most 1, not {clip}")
     if levels is not None:
         require_at_least("levels", levels, 2)
         if levels > MOST_LEVELS:

@@ -8,19 +8,17 @@ what a test says never moves anybody from one channel to another.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.inference import _headcount_kernels as kernels
-from dnatrace.inference.exposures import check_shape
-from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.records import ContactWindow
+from dnatrace.threads import in_parts
 
-# Of a window. The kernel is always handed so many, so that one compiled version serves all; days
-# beyond those of the window are not read.
-MOST_DAYS = 14
+_WORTH_THREADS = 200_000  # contacts; below, starting threads costs more than they save
 
 Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,9 @@ class Closeness:
         return len(self.bounds)
 
 
-def head_counts(window: ContactWindow, alarms: Floats, closeness: Closeness) -> Floats:
+def head_counts(
+    window: ContactWindow, alarms: Floats, closeness: Closeness, *, of: Ids | None = None
+) -> Floats:
     """Return the alarms of distinct people met, by channel: float64 [channels, people].
 
     Guarantee: for every receiver a sender is in one channel at most, chosen by contacts alone, and
@@ -63,25 +63,44 @@ def head_counts(window: ContactWindow, alarms: Floats, closeness: Closeness) -> 
         window: who met whom.
         alarms: float64 [days, people], in [0, 1] and multiples of 2⁻²⁰.
         closeness: chooses channels.
+        of: ids of the people whose alarms these are, each once; all others have none. Everybody
+            when None.
 
-    Cost: one counting sort of each day's contacts, when it is first asked for; then contacts of
-    people whose alarm is above 0 alone.
+    Cost: one counting sort of each day's contacts that are not mutual, when it is first asked for;
+    then contacts of people whose alarm is above 0 alone. Large counts run on several threads; the
+    result does not depend on how many.
     """
-    check_shape(window, alarms)
-    if len(window) > MOST_DAYS:
-        raise InputError(f"a window of {len(window)} days: head counts have {MOST_DAYS} at most")
+    people = np.arange(window.n_people) if of is None else of
+    if alarms.shape != (len(window), people.size):
+        raise InputError(f"alarms {alarms.shape} for {len(window)} days and {people.size} people")
     if not (alarms.min(initial=0.0) >= 0.0 and alarms.max(initial=0.0) <= 1.0):  # nor NaN
         raise InputError("alarms must lie between 0 and 1")
-    n_days, n_people = alarms.shape
-    days = [*window, *(DayContacts.empty(n_people) for _ in range(MOST_DAYS - n_days))]
-    alarming = np.flatnonzero(alarms.any(axis=0))
-    turned = [day.by_sender() for day in days]
-    return kernels.count_heads(
-        tuple(offsets for offsets, _ in turned),
-        tuple(receivers for _, receivers in turned),
-        alarming,
-        np.ascontiguousarray(alarms.T[alarming]),
-        closeness.fading ** np.arange(n_days - 1, -1, -1, dtype=np.float64),
-        np.array(closeness.bounds),
-        get_num_threads(),
-    )
+    alarming = alarms.any(axis=0)
+    met, starts = _met_by(people[alarming], window)
+    by_sender = np.ascontiguousarray(alarms.T[alarming])
+    weights = closeness.fading ** np.arange(len(window) - 1, -1, -1, dtype=np.float64)
+    bounds = np.array(closeness.bounds)
+
+    def part(first: int, end: int) -> Floats:
+        counts = np.zeros((closeness.channels, window.n_people))
+        kernels.count_heads(met, starts, by_sender, weights, bounds, first, end, counts)
+        return counts
+
+    parts = in_parts(len(by_sender), part, worth=met.size > _WORTH_THREADS)
+    return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
+
+
+def _met_by(senders: Ids, window: ContactWindow) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return whom some people met, and where each begins: int64 [days, people + 1]."""
+    met, starts = [], np.zeros((len(window), senders.size + 1), dtype=np.int64)
+    total = 0
+    for t, day in enumerate(window):
+        offsets, receivers = day.by_sender()
+        begins = offsets[senders].astype(np.int64)
+        sizes = offsets[senders + 1] - begins
+        np.cumsum(sizes, out=starts[t, 1:])
+        places = np.repeat(begins - starts[t, :-1], sizes) + np.arange(starts[t, -1])
+        met.append(receivers[places])
+        starts[t] += total
+        total += places.size
+    return np.concatenate([np.empty(0, dtype=np.uint32), *met]), starts

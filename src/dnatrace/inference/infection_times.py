@@ -31,30 +31,49 @@ class Carried:
         prior: float64 [people, OLD_DAYS + 2]: days of infection, susceptible, removed.
         stays: P(no contact of the window's first day infects), float64 [people].
         outcomes: own tests of the window, int8 [days, people].
+        exceptions: P(infected from outside) on days of the window that differ from others, float64
+            [days]; NaN for the others.
     """
 
     prior: Floats
     stays: Floats
     outcomes: NDArray[np.int8]
+    exceptions: Floats
 
     @classmethod
-    def nothing(cls, n_people: int, n_days: int) -> Self:
-        """Return what is known before the first day: nobody was infected before the window."""
+    def nothing(cls, n_people: int, n_days: int, at_first: float | None = None) -> Self:
+        """Return what is known before the first day: nobody was infected before the window.
+
+        `at_first` is the share of people infected on the day before the first; None as on others.
+        """
+        exceptions = np.full(n_days, np.nan)
+        exceptions[-1] = np.nan if at_first is None else at_first
         prior = np.zeros((n_people, OLD_DAYS + 2))
         prior[:, OLD_DAYS] = 1.0
         return cls(
             prior=prior,
             stays=np.ones(n_people),
             outcomes=np.full((n_days, n_people), NOT_TESTED, dtype=np.int8),
+            exceptions=exceptions,
         )
+
+    def outside(self, read: Tables) -> Floats:
+        """Return P(infected from outside) on the days of the window: float64 [days]."""
+        return np.where(np.isnan(self.exceptions), read.p0, self.exceptions)
 
     def moved(self, outcomes: NDArray[np.int8], read: Tables) -> "Carried":
         """Return what is known when the window has moved on by one day."""
         prior = np.empty_like(self.prior)
         lik, found = read.likelihoods, read.found
         leaves, stays = self.outcomes[0], self.stays
-        _time_kernels.carry_over(self.prior, leaves, stays, OLD_DAYS, read.p0, found, lik, prior)
-        return replace(self, prior=prior, outcomes=full_window(outcomes, len(self.outcomes)))
+        p0 = self.outside(read)[0]
+        _time_kernels.carry_over(self.prior, leaves, stays, OLD_DAYS, p0, found, lik, prior)
+        return replace(
+            self,
+            prior=prior,
+            outcomes=full_window(outcomes, len(self.outcomes)),
+            exceptions=np.append(self.exceptions[1:], np.nan),
+        )
 
 
 def first_prior(n_people: int, p0: float) -> Floats:
@@ -128,14 +147,14 @@ class OneRound:
         susceptible = susceptibilities(self.parameters, age_groups, window.n_people)
         posterior = np.empty_like(likelihood)
         messages = np.empty((self.n_days, window.n_people))
-        curve = self.parameters.infectiousness
-        _time_kernels.own_messages(known.prior, likelihood, OLD_DAYS, read.p0, curve, messages)
+        curve, outside = self.parameters.infectiousness, known.outside(read)
+        _time_kernels.own_messages(known.prior, likelihood, OLD_DAYS, outside, curve, messages)
         for exchange in range(self.exchanges):
             if exchange > 0:
                 _time_kernels.marginal_messages(posterior, OLD_DAYS, curve, messages)
             exposures = self._exposures(window, messages)
             _time_kernels.posteriors(
-                known.prior, likelihood, OLD_DAYS, read.p0, exposures, susceptible, posterior
+                known.prior, likelihood, OLD_DAYS, outside, exposures, susceptible, posterior
             )
         return posterior, replace(known, stays=np.exp(-susceptible * exposures[0]))
 
@@ -175,6 +194,7 @@ def one_round_window(
         prior=first_prior(window.n_people, read.p0),
         stays=np.ones(window.n_people),
         outcomes=outcomes,
+        exceptions=np.full(len(window), np.nan),
     )
     engine = OneRound(
         parameters=parameters, test_errors=test_errors, n_days=len(window), exchanges=exchanges

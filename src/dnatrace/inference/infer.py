@@ -1,23 +1,23 @@
 """From your own contacts and tests to beliefs: `dt.infer`, by any of the inferences."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace import tables
+from dnatrace import parquet, tables
 from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference import infection_times as times
 from dnatrace.inference.belief_propagation import propagate_window
 from dnatrace.inference.course import CourseParameters
-from dnatrace.records import ContactWindow, TestLog
+from dnatrace.records import MOST_DAYS, ContactWindow, TestLog
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.settings import choose
 
 MOST_PROPAGATION_ROUNDS = 100
-MOST_DAYS = 10_000
 
 
 class Inference(StrEnum):
@@ -46,7 +46,8 @@ def infer(
 
     Args:
         contacts: integer array [contacts, 3] (sender, receiver, day), a table with those columns,
-            or the path of a CSV or Parquet file. Directed; a repeated row is a second contact.
+            the path of a CSV or Parquet file, or a `ContactWindow`. Directed; a repeated row is a
+            second contact. Parquet of whole numbers is read batch by batch.
         tests: integer array [tests, 3] (person, day, positive), a table, or a path.
         n_people: ids are 0 … n_people-1; one more than the largest id when None.
         n_days: days are 0 … n_days-1; one more than the largest day when None.
@@ -96,17 +97,31 @@ def _refuse(chosen: Inference, meant_for_others: dict[str, Any]) -> None:
 def _read(
     contacts: Any, tests: Any, n_people: int | None, n_days: int | None
 ) -> tuple[ContactWindow, TestLog]:
-    contact_rows, test_rows = tables.read_contacts(contacts), tables.read_tests(tests)
+    test_rows = tables.read_tests(tests)
+    if isinstance(contacts, str | Path) and parquet.can_stream(Path(contacts)):
+        contacts = _streamed(Path(contacts), test_rows, n_people, n_days)
+    if isinstance(contacts, ContactWindow):
+        size = {"n_people": contacts.n_people, "n_days": contacts.n_days}
+        return contacts, TestLog.from_rows(test_rows, **size)
+    contact_rows = tables.read_contacts(contacts)
     if n_people is None:
         ids = [contact_rows.columns["sender"], contact_rows.columns["receiver"]]
         n_people = tables.infer_people(*ids, test_rows.columns["person"])
     if n_days is None:
         n_days = tables.infer_days(contact_rows.columns["day"], test_rows.columns["day"])
     n_people, n_days = int(n_people), int(n_days)
-    if n_days > MOST_DAYS:
-        raise InputError(f"{n_days} days are more than {MOST_DAYS}")
     window = ContactWindow.from_rows(contact_rows, n_people=n_people, n_days=n_days)
     return window, TestLog.from_rows(test_rows, n_people=n_people, n_days=n_days)
+
+
+def _streamed(
+    path: Path, tests: tables.Rows, n_people: int | None, n_days: int | None
+) -> ContactWindow:
+    """Return the window of a large file, as wide as its contacts and the tests call for."""
+    n_people, n_days = parquet.sizes(path, tests, n_people=n_people, n_days=n_days)
+    if n_days > MOST_DAYS:
+        raise InputError(f"{n_days} days are more than {MOST_DAYS}")
+    return parquet.window_of(path, n_people=n_people, n_days=n_days)
 
 
 def _by_day_of_infection(

@@ -21,6 +21,7 @@ from dnatrace.records import NOT_TESTED, ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
 _COPIES = 32_768  # encounters in one population
+_PEOPLE = 2**20  # the most people in one
 _WINDOW_DAYS = 14
 _MET_OFTEN = 15  # contacts with the other person of a crowded encounter, per day
 
@@ -163,8 +164,10 @@ class AdversaryGame:
     def __call__(self, world: int, draws: int) -> NDArray[np.float64]:
         """Return the scores that attackers see, [draws, attackers × releases]."""
         batches = []
-        for start in range(0, draws, _COPIES):
-            copies = min(_COPIES, draws - start)
+        people = 1 + self.encounter.attackers + self.encounter.others
+        most = min(_COPIES, max(1, _PEOPLE // people))
+        for start in range(0, draws, most):
+            copies = min(most, draws - start)
             method = self.method(self.next_seed)
             scores, self.events = _release_in(self.encounter, method, world, copies)
             batches.append(scores)
@@ -179,9 +182,8 @@ class AdversaryGame:
     def pooled_mu(self) -> float:
         """Return μ of everything the attackers of an encounter see; infinite when it is not proved.
 
-        Guarantee: all messages of the victim may change at once. Under one draw of noise for all
-        days their effects add up, otherwise their squares do; attackers with noise of their own
-        multiply μ² by their number.
+        Guarantee: all messages of the victim may change at once (`Lifetime.square`); attackers with
+        noise of their own multiply μ² by their number.
         """
         self(0, 1)
         return math.sqrt(sum(_event_square(event, self.encounter) for event in self.events))
@@ -197,8 +199,8 @@ def _event_square(event: Event, encounter: Encounter) -> float:
     reached = [
         shares[event.day - met] for met in encounter.met_on if 0 <= event.day - met < len(shares)
     ]
-    together = sum(reached) ** 2 if event.lifetime.joint else sum(s * s for s in reached)
-    return event.mu**2 * together * (1 if event.same_for_all else encounter.attackers)
+    receivers = 1 if event.same_for_all else encounter.attackers
+    return event.mu**2 * event.lifetime.square(reached) * receivers
 
 
 def _release_in(

@@ -88,7 +88,7 @@ class SecretFacts:
     Attributes:
         window: who met whom.
         exposures: as in `inference.exchange.Received`, float32 [days, people]; for
-            `Needs.EXPOSURES` and `Needs.MESSAGES`.
+            `Needs.EXPOSURES`, and for `Needs.MESSAGES` after rounds.
         messages: P(I) as the exchange leaves it (after the last round, or of own tests alone),
             unclipped, float32 [days, people]; for `Needs.MESSAGES`, or when the loop computes them
             for training.

@@ -54,7 +54,7 @@ class Propagation(OpenMethod):
 
     def start(self, n_people: int) -> Propagated:
         """Return what is known before the first day."""
-        return nothing_sent(n_people, self.setup.window_days)
+        return nothing_sent(n_people, self.setup.window_days, self.settings.infected_at_first)
 
     def scores(
         self, public: PublicFacts, secret: SecretFacts, state: Propagated
@@ -72,4 +72,4 @@ class Propagation(OpenMethod):
             quiet=self.settings.quiet,
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
-        return self.settings.score(posterior), state
+        return self.settings.score(posterior, public), state

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.inference.cavity import Met, cavity_rounds
 from dnatrace.inference.course import EQUAL_AGES, ByAge
 from dnatrace.methods.base import Method, Needs, PublicFacts, Score, SecretFacts, Setup
-from dnatrace.methods.infection_time import OUTSIDE_SHARE, found_per_person_day
+from dnatrace.methods.infection_time import (
+    CONTACTS_POWER,
+    OUTSIDE_SHARE,
+    ContactsPower,
+    found_per_person_day,
+    times_contacts,
+)
 from dnatrace.methods.kinds import Floats, OpenMethod
 from dnatrace.methods.settings import NAME, ScoreSettings, last_day_score
 from dnatrace.seir import SeirParameters
@@ -49,16 +56,24 @@ class FnSettings(ScoreSettings):
         False, "fn: whether people know that they were positive after the test left the window"
     )
 
+    contacts_power: ContactsPower = CONTACTS_POWER
+    cavity: bool = setting(
+        False,
+        "fn: whether a message leaves out what came from who hears it; tells from three rounds on",
+    )
+
     @property
     def exchanges_alone(self) -> bool:
         """Whether messages differ from those of the run's exchange."""
         own = (self.own_rounds, self.own_p0) != (None, None) or self.outside_share > 0.0
-        return own or self.susceptibility != EQUAL_AGES or self.remembers_positives
+        own = own or self.susceptibility != EQUAL_AGES
+        return own or self.remembers_positives or self.cavity or self.contacts_power > 0.0
 
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
-        kind = OwnExchange if self.exchanges_alone else FactorisedNeighbours
-        return kind(settings=self)
+        if self.cavity:
+            return WithoutEcho(settings=self)
+        return (OwnExchange if self.exchanges_alone else FactorisedNeighbours)(settings=self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,31 +108,34 @@ class OwnExchange(OpenMethod):
         """Contacts and tests are part of the facts of every day."""
         return Needs.NOTHING
 
-    def start(self, n_people: int) -> LastPositive:
+    def start(self, n_people: int) -> Any:
         """Return a state in which nobody was positive."""
         return np.full(n_people, NEVER, dtype=np.int32)
 
-    def scores(
-        self, public: PublicFacts, secret: SecretFacts, state: LastPositive
-    ) -> tuple[Floats, LastPositive]:
+    def scores(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Floats, Any]:
         """Return the belief of the last round."""
-        positive = after_results(state, public)
-        immune = (positive != NEVER) & (positive < public.first_day)
-        silent = immune if self.settings.remembers_positives else None
-        parameters = self._parameters(public)
+        positive, silent = self._remembered(public, state)
         exposures = fn.message_rounds(
-            secret.window,
-            public.outcomes,
-            parameters=parameters,
-            test_errors=public.test_errors,
-            rounds=self.settings.own_rounds or fn.DEFAULT_ROUNDS,
-            susceptible=self._susceptible(public),
-            silent=silent,
+            secret.window, public.outcomes, **self._exchange(public, silent)
         )
-        scores = self._score(public, parameters, exposures)
-        if silent is not None:
-            scores[silent] = 0.0
-        return scores, positive
+        return self._score(public, exposures, silent), positive
+
+    def _remembered(
+        self, public: PublicFacts, before: LastPositive
+    ) -> tuple[LastPositive, NDArray[np.bool_] | None]:
+        """Return everybody's last positive result, and who says nothing because of one."""
+        positive = after_results(before, public)
+        immune = (positive != NEVER) & (positive < public.first_day)
+        return positive, immune if self.settings.remembers_positives else None
+
+    def _exchange(self, public: PublicFacts, silent: NDArray[np.bool_] | None) -> dict[str, Any]:
+        return {
+            "parameters": self._parameters(public),
+            "test_errors": public.test_errors,
+            "rounds": self.settings.own_rounds or fn.DEFAULT_ROUNDS,
+            "susceptible": self._susceptible(public),
+            "silent": silent,
+        }
 
     def _parameters(self, public: PublicFacts) -> SeirParameters:
         share, p0 = self.settings.outside_share, self.settings.own_p0
@@ -133,13 +151,49 @@ class OwnExchange(OpenMethod):
         return np.array(self.settings.susceptibility, dtype=np.float32)[public.age_groups]
 
     def _score(
-        self, public: PublicFacts, parameters: SeirParameters, exposures: NDArray[np.float32]
+        self,
+        public: PublicFacts,
+        exposures: NDArray[np.float32],
+        silent: NDArray[np.bool_] | None,
     ) -> Floats:
+        parameters, errors = self._parameters(public), public.test_errors
         beliefs = fn.last_day_beliefs(
-            exposures, public.outcomes, parameters=parameters, test_errors=public.test_errors
+            exposures, public.outcomes, parameters=parameters, test_errors=errors
         )
         infected = beliefs[:, 2]
-        return infected if self.settings.score is Score.INFECTED else infected + beliefs[:, 1]
+        scores = infected if self.settings.score is Score.INFECTED else infected + beliefs[:, 1]
+        scores = times_contacts(scores, public, self.settings.contacts_power)
+        return scores if silent is None else np.where(silent, 0.0, scores)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Known:
+    """What tomorrow starts from.
+
+    Attributes:
+        positive: the day of everybody's last positive result.
+        met: who met whom on which days of the window.
+    """
+
+    positive: LastPositive
+    met: Met
+
+
+class WithoutEcho(OwnExchange):
+    """The same with messages that leave out what came from who hears them."""
+
+    __slots__ = ()
+
+    def start(self, n_people: int) -> Any:
+        """Return a state in which nobody was positive and nobody met."""
+        return Known(positive=OwnExchange.start(self, n_people), met=Met.nobody(n_people))
+
+    def scores(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Floats, Any]:
+        """Return the belief of the last round."""
+        positive, silent = self._remembered(public, state.positive)
+        met = state.met.with_newest(secret.window)
+        exposures = cavity_rounds(met, public.outcomes, **self._exchange(public, silent))
+        return self._score(public, exposures, silent), Known(positive=positive, met=met)
 
 
 def after_results(before: LastPositive, public: PublicFacts) -> LastPositive:

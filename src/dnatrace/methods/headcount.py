@@ -17,21 +17,14 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind, OwnTests
-from dnatrace.inference.heads import Closeness, head_counts
+from dnatrace.inference.heads import Closeness, Ids, head_counts
 from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, RELEASE
 from dnatrace.methods.tally import ContactRate, trained_on
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import (
-    SENSITIVITY,
-    Alarm,
-    Decoder,
-    DecoderInputs,
-    Heads,
-    head_evidence,
-    load_decoder,
-)
+from dnatrace.networks.decoder import SENSITIVITY, Alarm, Decoder, Heads, load_decoder
+from dnatrace.networks.decoder_inputs import DecoderInputs, head_evidence
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded
@@ -166,6 +159,11 @@ class Headcount(PrivateMethod):
         return self.decoder.heads
 
     @property
+    def bounds(self) -> tuple[float, ...]:
+        """Of the channels that are counted at the noise of the target."""
+        return self.heads.bounds_at(self.mechanism.multiplier)
+
+    @property
     def lifetime(self) -> Lifetime:
         """How a contact, and a test result of a person, spend."""
         days = self.setup.window_days
@@ -208,7 +206,7 @@ class Headcount(PrivateMethod):
             mechanism=self.mechanism,
             statistic=self.statistic(public, secret, memory),
             memory=Known(first_day=public.first_day, outcomes=public.outcomes),
-            keep=(self.setup.window_days - 1) * self.decoder.channels,
+            keep=(self.setup.window_days - 1) * len(self.bounds),
         )
 
     def statistic(
@@ -217,58 +215,61 @@ class Headcount(PrivateMethod):
         """Return the numbers of everybody [channels, people], 0 for those who met nobody.
 
         A person is in one channel of a receiver at most, so the sensitivity of a single number is
-        that of all of them together. Channels that are merged at the noise of the target hold 0 and
-        get no noise.
+        that of all of them together. Where channels are merged at the noise of the target there is
+        one row.
         """
         messages = self.setup.require_messages(public, secret)
         if self.variant is HeadcountRelease.DAILY:
-            alarms = standing_alarms(messages, public, self.decoder.alarm)
+            people, alarms = standing_alarms(messages, public, self.decoder.alarm)
         else:
-            alarms = news_alarms(public, memory)
-        bounds = self.heads.bounds_at(self.mechanism.multiplier)
-        closeness = Closeness(fading=self.heads.fading, bounds=bounds)
-        counts = np.zeros((self.decoder.channels, public.n_people))
-        counts[: len(bounds)] = head_counts(secret.window, alarms, closeness)
-        reached = np.zeros(counts.shape)
-        reached[: len(bounds)] = np.where(public.counts.any(axis=0), SENSITIVITY, 0.0)
-        return Bounded(values=counts, sensitivity=reached)
+            people, alarms = news_alarms(public, memory)
+        closeness = Closeness(fading=self.heads.fading, bounds=self.bounds)
+        counts = head_counts(secret.window, alarms, closeness, of=people)
+        reached = np.where(public.counts.any(axis=0), SENSITIVITY, 0.0)
+        return Bounded(values=counts, sensitivity=np.broadcast_to(reached, counts.shape))
 
-    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
+    def settle(
+        self, noisy: Floats, past: Sequence[Floats], public: PublicFacts
+    ) -> NDArray[np.float32]:
         """Return what today's noisy numbers say for an infection, each for itself."""
         del past, public
-        return head_evidence(noisy, self.mechanism.multiplier).astype(np.float64)
+        return head_evidence(noisy, self.mechanism.multiplier)
 
     def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
         """Return what the decoder makes of what the numbers of the last days said."""
-        channels = self.decoder.channels
-        by_release = noisy.reshape(-1, channels, public.n_people)[::-1]
-        inputs = decoder_inputs(public, prepared)
-        numbers = by_release.reshape(-1, public.n_people)
-        return self.decoder.scores(numbers, SENSITIVITY * self.mechanism.multiplier, inputs)
+        noise, inputs = SENSITIVITY * self.mechanism.multiplier, decoder_inputs(public, prepared)
+        counted = len(self.bounds)
+        return self.decoder.scores(noisy, noise, inputs, counted=counted, newest_last=True)
 
 
-def standing_alarms(messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm) -> Floats:
-    """Return how much everybody alarms by day, in [0, 1]: float64 [days, people].
+def standing_alarms(
+    messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm
+) -> tuple[Ids, Floats]:
+    """Return who may alarm, ids, and how much by day, in [0, 1]: float64 [days, those people].
 
     A message is taken relative to that of somebody just found positive, a public number: however
-    often tests err, what a fresh positive result says is a full alarm.
+    often tests err, what a fresh positive result says is a full alarm. Who never exceeds what is
+    background does not alarm.
     """
     exchange = OwnTests(parameters=public.parameters, test_errors=public.test_errors)
-    return alarm(messages / max(exchange.just_found, _LEAST))
+    found = max(exchange.just_found, _LEAST)
+    largest = (messages.max(axis=0) / found).astype(np.float64)
+    people = np.flatnonzero(largest > alarm.low)
+    return people, alarm(messages[:, people] / found)
 
 
-def news_alarms(public: PublicFacts, memory: Known | None) -> Floats:
-    """Return 1 for people whose positive result became known today, else 0: [days, people].
+def news_alarms(public: PublicFacts, memory: Known | None) -> tuple[Ids, Floats]:
+    """Return whose positive result became known today, ids, and an alarm of 1 on all their days.
 
-    The same on every day of the window, so that a contact of any of them counts.
+    The same on every day of the window, so that a contact of any of them counts: [days, people].
 
     Guarantee: a test result is in the alarms of one day, whatever other tests there are.
     """
     fresh = public.outcomes == 1
     if memory is not None:
         fresh &= ~memory.covers(public)
-    today = fresh.any(axis=0).astype(np.float64)
-    return np.broadcast_to(today, public.outcomes.shape)
+    people = np.flatnonzero(fresh.any(axis=0))
+    return people, np.ones((public.n_days, people.size))
 
 
 def decoder_inputs(public: PublicFacts, rate: ContactRate) -> DecoderInputs:

@@ -19,6 +19,13 @@ OUTSIDE_SHARE = setting(
     "outside: infection from outside is then learned; 0 takes it as set",
 )
 
+ContactsPower = Annotated[float, Field(ge=0.0, le=10.0)]
+CONTACTS_POWER = setting(
+    0.0,
+    "scores are multiplied by the power of own contacts per day: who meets more passes on more; a "
+    "score is a probability when it is 0",
+)
+
 
 class InfectionTimeSettings(MethodSettings, CourseParameters):
     """A method that asks on which day somebody was infected."""
@@ -30,6 +37,12 @@ class InfectionTimeSettings(MethodSettings, CourseParameters):
         source="Baker et al. 2021 rank by the last 7 days",
     )
     outside_share: Share = OUTSIDE_SHARE
+    contacts_power: ContactsPower = CONTACTS_POWER
+    infected_at_first: Share | None = setting(
+        None,
+        "what phones believe: share of people infected on the day before the first; as on other "
+        "days unless set",
+    )
 
     def course(self, public: PublicFacts) -> CourseParameters:
         """Return the course as phones believe it today."""
@@ -38,9 +51,19 @@ class InfectionTimeSettings(MethodSettings, CourseParameters):
             values["p0"] = self.outside_share * found_per_person_day(public)
         return CourseParameters(**values)
 
-    def score(self, posterior: Floats) -> Floats:
+    def score(self, posterior: Floats, public: PublicFacts) -> Floats:
         """Return what ranks people."""
-        return infected_within(posterior, self.infected_within)
+        risk = infected_within(posterior, self.infected_within)
+        return times_contacts(risk, public, self.contacts_power)
+
+
+def times_contacts(risk: Floats, public: PublicFacts, power: float) -> Floats:
+    """Return risks times own contacts per day with any, to a power; the mean factor is 1."""
+    if power == 0.0:
+        return risk
+    days = np.maximum((public.counts > 0).sum(axis=0), 1)
+    factors = (public.counts.sum(axis=0) / days) ** power
+    return np.asarray(risk * factors / max(float(factors.mean()), np.finfo(float).tiny))
 
 
 def found_per_person_day(public: PublicFacts) -> float:

@@ -168,7 +168,7 @@ class PrivateMethod(ABC):
         del parameters
         return noisy
 
-    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
+    def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> NDArray[Any]:
         """Return the rows of today's noisy values as they are kept, [rows, people]."""
         del past, public
         return noisy

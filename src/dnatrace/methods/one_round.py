@@ -44,7 +44,7 @@ class HeardOnce(OpenMethod):
 
     def start(self, n_people: int) -> Carried:
         """Return what is known before the first day."""
-        return Carried.nothing(n_people, self.setup.window_days)
+        return Carried.nothing(n_people, self.setup.window_days, self.settings.infected_at_first)
 
     def scores(
         self, public: PublicFacts, secret: SecretFacts, state: Carried
@@ -58,4 +58,4 @@ class HeardOnce(OpenMethod):
             exchanges=self.settings.exchanges,
         )
         posterior, state = engine.step(state, secret.window, public.outcomes, public.age_groups)
-        return self.settings.score(posterior), state
+        return self.settings.score(posterior, public), state

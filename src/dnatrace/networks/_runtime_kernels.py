@@ -1,4 +1,4 @@
-"""The compiled parts of inference: networks from tables, and decoders.
+"""The compiled parts of networks that run from tables.
 
 Every person is computed by one thread in a fixed order: the bits do not depend on the number of
 threads. What messages can change is float64, so that rounding stays far below the margin of the
@@ -261,81 +261,3 @@ def finish_paper(
             for k in range(width):
                 total += last_weight[k] * x[k, i]
             scores[first + i] = total + last_bias
-
-
-@njit(cache=True)
-def _first_layer(
-    tallies: Any,
-    outcomes: Any,
-    log_contacts: Any,
-    group: Any,
-    diary: Any,
-    common: Any,
-    weight: Any,
-    y: Any,
-) -> None:
-    """Fill y with the first layer of one person; most inputs are 0 (few days have a test)."""
-    numbers, window = tallies.size, outcomes.size
-    for k in range(y.size):
-        y[k] = common[k]
-    for a in range(numbers):
-        add_scaled(tallies[a], weight[a], y)
-    for a in range(window):
-        if outcomes[a] >= 0:
-            row = numbers + a if outcomes[a] == 0 else numbers + window + a
-            add_scaled(np.float32(1.0), weight[row], y)
-    contacts = numbers + 2 * window
-    add_scaled(log_contacts, weight[contacts], y)
-    of_diary = weight.shape[0] - (3 * window + 1 if diary.size else 0)
-    if group < of_diary - contacts - 1:
-        add_scaled(np.float32(1.0), weight[contacts + 1 + group], y)
-    for a in range(diary.size):
-        for k in range(3):  # the rows of `decoder.DIARY_ROWS`
-            if diary[a] & (1 << k):
-                add_scaled(np.float32(1.0), weight[of_diary + k * window + a], y)
-    if diary.size and diary[0] & 8:
-        add_scaled(np.float32(1.0), weight[of_diary + 3 * window], y)
-
-
-@njit(cache=True, parallel=True)
-def decode(
-    tallies: Any,
-    outcomes: Any,
-    log_contacts: Any,
-    age_groups: Any,
-    diary: Any,
-    common: Any,
-    weight_0: Any,
-    weight_1: Any,
-    bias_1: Any,
-    weight_2: Any,
-    bias_2: Any,
-    scores: Any,
-) -> None:
-    """Fill scores [people]; the newest day is first in what they are made of.
-
-    Tallies are float32 [people, 14 × channels], outcomes int8 [people, 14], diary uint8 [people,
-    14], or [people, 0] where none is read; common holds the bias of the first layer and the inputs
-    that are the same for everybody.
-    Weights are [inputs, outputs]; an age group that weight_0 has no row for counts as unknown.
-    Cost: O(people × (inputs that are not 0 + width) × width), people in parallel.
-    """
-    n_people = scores.size
-    for b in prange((n_people + BLOCK - 1) // BLOCK):
-        first = np.empty(weight_1.shape[0], dtype=np.float32)
-        second = np.empty(weight_1.shape[1], dtype=np.float32)
-        last = np.empty(1, dtype=np.float32)
-        for i in range(b * BLOCK, min((b + 1) * BLOCK, n_people)):
-            _first_layer(
-                tallies[i],
-                outcomes[i],
-                log_contacts[i],
-                age_groups[i],
-                diary[i],
-                common,
-                weight_0,
-                first,
-            )
-            relu_layer(first, weight_1, bias_1, second)
-            relu_layer(second, weight_2, bias_2, last)
-            scores[i] = last[0]

@@ -19,7 +19,6 @@ error rates of tests). This one is a network with two hidden layers. Inputs, in 
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,30 +28,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.networks import _runtime_kernels as kernels
+from dnatrace.networks import _decoder_kernels as kernels
 from dnatrace.networks import model_file
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
-from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person
-from dnatrace.records import NOT_TESTED, Diary
-from dnatrace.seir import TestErrors
+from dnatrace.networks.decoder_inputs import (
+    N_COMMON,
+    DecoderInputs,
+    Floats,
+    common_inputs,
+    scaled_tallies,
+)
+from dnatrace.records import Diary
+from dnatrace.threads import in_parts
 
 DEFAULT_DECODER = "tally"
-N_COMMON = 3
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
 DIARY_ROWS = (Diary.ASKED, Diary.TOLD, Diary.AT_HOME)  # read day by day
 N_DIARY = len(DIARY_ROWS) * WINDOW + 1
 N_INPUTS = WINDOW + _KNOWN
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
-_SPREAD = 4.0  # of tallies between people, about
-# Of head counts: how many people of a release alarm, about; how many times more likely an alarm
-# makes an infection; the variance of a count that is no whole number; and where counting ends.
-_USUAL_ALARMS, _RISK, _ROUNDING, _MOST_HEADS = 0.02, 30.0, 0.02, 3
 _STEPS = 2.0**20  # of an alarm
 MOST_CHANNELS = 16
-LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
-_LEAST_ERROR = 1e-3
+_WORTH_THREADS = 4096  # people
 
-Floats = NDArray[np.float32]  # in networks; in methods, inference and privacy it is float64
 Weights = Mapping[str, Floats]
 
 
@@ -124,78 +122,6 @@ class Heads:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DecoderInputs:
-    """What a decoder reads beside noisy tallies: what a person knows without any message.
-
-    Attributes:
-        outcomes: own tests, int8 [days, people], oldest day first: 1, 0 or -1 without a test.
-        mean_contacts: average contacts per day, float64 [people].
-        age_groups: decade of age, uint8 [people]; None when unknown.
-        test_errors: what phones believe of tests.
-        diary: flags of `records.Diary`, uint8 [days, people], oldest day first; None without.
-    """
-
-    outcomes: NDArray[np.int8]
-    mean_contacts: NDArray[np.float64]
-    age_groups: NDArray[np.uint8] | None
-    test_errors: TestErrors
-    diary: NDArray[np.uint8] | None = None
-
-    def flags(self) -> NDArray[np.uint8]:
-        """Return the diary [people, 14], newest first; blank where there is none."""
-        if self.diary is None:
-            return np.zeros((self.outcomes.shape[1], WINDOW), dtype=np.uint8)
-        return newest_first_by_person(self.diary, 0)
-
-    def personal(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
-        """Return own tests [people, 14], newest first, log(1 + contacts) and age groups."""
-        own = newest_first_by_person(self.outcomes, NOT_TESTED)
-        log_contacts = np.log1p(self.mean_contacts).astype(np.float32)
-        return own, log_contacts, groups_or_unknown(self.age_groups, len(own))
-
-
-def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
-    """Return noisy tallies on the scale of the network: float32, of the shape that was given."""
-    return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
-
-
-def head_evidence(numbers: NDArray[Any], noise: Any) -> Floats:
-    """Return what noisy head counts say for an infection: float32, of the shape that was given.
-
-    Heads are rare and whole. So a number with little noise is either next to 0, and says nothing,
-    or somebody; with much noise a number says what it is over the variance, and vanishes by itself.
-    Between the two is Bayes' rule: the expected number of heads h given the noisy one, up to 3, and
-    with it log(1 + 30·h), less that of a number of 0, so that 0 is no evidence. `noise` is the
-    standard deviation in heads: the multiplier of the mechanism, as the sensitivity is 1.
-
-    Cost: four exponentials and logarithms per number.
-    """
-    variance = noise * noise + _ROUNDING
-    nothing = 1.0 + _RISK * _expected_heads(np.zeros_like(variance), variance)
-    evidence = np.log((1.0 + _RISK * _expected_heads(numbers, variance)) / nothing)
-    return np.asarray(evidence, dtype=np.float32)
-
-
-def _expected_heads(numbers: Any, variance: Any) -> Any:
-    """Return about how many heads a noisy number is: k or more against k - 1, for every k."""
-    total = 0.0
-    for k in range(1, _MOST_HEADS + 1):
-        odds = (numbers - (k - 0.5)) / variance + math.log(_USUAL_ALARMS / k)
-        total = total + 0.5 * (1.0 + np.tanh(0.5 * odds))
-    return total
-
-
-def common_inputs(noise: Any, error_rates: Any) -> Floats:
-    """Return the inputs that are the same for everybody: float32 [..., 3].
-
-    Error rates are [..., 2], false positive first.
-    """
-    noise = np.clip(np.asarray(noise, dtype=np.float64), LEAST_NOISE, MOST_NOISE)
-    rates = np.log(np.asarray(error_rates, dtype=np.float64) + _LEAST_ERROR)
-    return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
-
-
 def shapes(width: int, channels: int = 1, *, diary: bool = False) -> dict[str, tuple[int, ...]]:
     """Return the shape of every weight by name: [inputs, outputs] and [outputs]."""
     sizes = (channels * WINDOW + _KNOWN + (N_DIARY if diary else 0), width, width, 1)
@@ -257,40 +183,62 @@ class Decoder:
         return int(used[-1]) // self.channels + 1 if used.size else 1
 
     def scores(
-        self, tallies: NDArray[np.float64], noise: float, inputs: DecoderInputs
+        self,
+        noisy: NDArray[Any],
+        noise: float,
+        inputs: DecoderInputs,
+        *,
+        counted: int | None = None,
+        newest_last: bool = False,
     ) -> NDArray[np.float64]:
         """Return what puts people in order, a log odds up to a constant of the day: [people].
 
         Computed in float32, returned as float64.
 
-        Cost: about 2,000 multiplications per person (few days have a test, so most inputs are 0).
+        Cost: about 2,000 multiplications per person, fewer when few channels are counted; people
+        side by side.
 
         Args:
-            tallies: noisy, float64 [releases × channels, people], the newest release first, at
-                most 14 of them; head counts as `head_evidence` of each. Where there are fewer the
-                network reads 0 for the rest.
-            noise: standard deviation of a tally's noise.
+            noisy: tallies, or `head_evidence` of head counts: [releases × channels, people], the
+                newest release first, at most 14 of them. Where there are fewer the network reads 0
+                for the rest.
+            noise: standard deviation of the noise of one of them, before `head_evidence`.
             inputs: of everybody.
+            counted: how many channels of a release there are in `noisy`, the first ones; the
+                others are 0. All when None.
+            newest_last: whether the oldest release is the first instead.
         """
-        numbers, n_people = tallies.shape
-        scaled = np.zeros((n_people, self.channels * WINDOW), dtype=np.float32)
-        scaled[:, :numbers] = (tallies if self.heads else scaled_tallies(tallies, noise)).T
+        numbers = noisy if self.heads else scaled_tallies(noisy, noise)
+        counted = self.channels if counted is None else counted
+        releases = np.arange(len(noisy) // counted)
+        of_release = np.arange(counted)
+        by_age = releases[::-1] if newest_last else releases
         w = self.weights
         errors = inputs.test_errors
         rates = (errors.false_positive_rate, errors.false_negative_rate)
-        common = w["0.bias"] + common_inputs(noise, rates) @ w["0.weight"][-N_COMMON:]
+        n_people = noisy.shape[1]
         scores = np.empty(n_people)
         arguments: list[Any] = [
-            scaled,
-            *inputs.personal(),
-            inputs.flags() if self.diary else np.empty((n_people, 0), dtype=np.uint8),
-            common,
+            np.ascontiguousarray(numbers, dtype=np.float32),
+            np.add.outer(counted * by_age, of_release).ravel(),
+            np.add.outer(self.channels * releases, of_release).ravel(),
+            *inputs.by_day(),
+            inputs.diary_by_day()[: None if self.diary else 0],
+            _frozen(w["0.bias"] + common_inputs(noise, rates) @ w["0.weight"][-N_COMMON:]),
             w["0.weight"][:-N_COMMON],
             *(w[name] for name in ("1.weight", "1.bias", "2.weight", "2.bias")),
+            self.channels * WINDOW,
             scores,
         ]
-        kernels.decode(*arguments)
+        worth = n_people > _WORTH_THREADS
+        in_parts(n_people, lambda begin, end: kernels.decode(begin, end, *arguments), worth=worth)
         return scores
+
+
+def _frozen(values: Floats) -> Floats:
+    """Return values read-only, as weights are: one compiled version serves both."""
+    values.flags.writeable = False
+    return values
 
 
 def _made(

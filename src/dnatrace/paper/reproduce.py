@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from dnatrace.errors import InputError
 from dnatrace.methods.base import release_of
 from dnatrace.paper.claims import PEAK, judge
 from dnatrace.paper.setting import (
@@ -112,8 +113,13 @@ def choose_gammas(
 
     The rows have the form of `reference_data/best_gamma.csv`; the seeds are not used for anything
     else. With a failed run there is no choice: the best of the others might not be the best.
+
+    Raises:
+        InputError: the method has no γ to choose.
     """
     methods, _ = methods_of("figure", method)
+    if not any(map(clips, methods)):
+        raise InputError(f"method '{method}' clips no messages: it has no γ to choose")
     configs: dict[tuple[str, float, float], RunConfig] = {
         (name, epsilon, gamma): load_config(
             overrides=size.overrides | {"method": name, "epsilon": epsilon, "gamma": gamma}

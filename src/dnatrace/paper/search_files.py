@@ -14,7 +14,14 @@ from dnatrace.paper.places import PLACES
 from dnatrace.paper.reading import Reading
 from dnatrace.paper.scores import Number, Score, published_numbers
 from dnatrace.paper.search import SCREENING_SEEDS, Search, Trial, search
-from dnatrace.paper.setting import Scenario, Setting, Size, with_fresh_seeds
+from dnatrace.paper.setting import (
+    CITY,
+    Scenario,
+    Setting,
+    Size,
+    on_simulator,
+    with_fresh_seeds,
+)
 from dnatrace.paper.verdicts import Claim
 from dnatrace.simulators import openabm
 from dnatrace.sweeps.results import as_csv, as_json, as_text, markdown_table, origin, page_head
@@ -22,7 +29,7 @@ from dnatrace.sweeps.sweep import Where
 
 STEM = "readings-search"
 WORDS = {Setting.PUBLISHED: "our reading", Setting.READING: "the best reading"}
-CITY, THEIRS = "city", "openabm"  # the simulator of the authors: OpenABM-Covid19
+THEIRS = "openabm"  # the simulator of the authors: OpenABM-Covid19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,17 +120,20 @@ def find(
     store: Path,
     fresh: bool = False,
     most: int | None = None,
+    simulator: str | None = None,
     data: Path | None = None,
     **where: Unpack[Where],
 ) -> Findings:
     """Search on the screening seeds, judge on fresh ones, and compare areas on datasets.
 
-    All of it on the city and, where it is installed, on the authors' simulator as well.
+    All of it on the city and, where it is installed, on the authors' simulator as well; or on a
+    simulator by name.
 
     Args:
         size: how much to run; its own seeds are used for neither.
         fresh: whether to judge the outcome and our reading on fresh seeds.
         most: how many of those; all when None.
+        simulator: the only one to use; the city and the authors' when None.
         store: of the runs; those it has are not done again.
         data: a dataset or a directory of some, for the areas under the curve.
         where: the runs are done, as for `sweep`.
@@ -134,20 +144,23 @@ def find(
     notes = [f"Search: {screening.describe()}"]
     if fresh:
         notes.append(f"Verdicts on the table, both readings: {others.describe()}")
-    names = [CITY, *([THEIRS] if openabm.is_installed() else [])]
-    notes += [] if THEIRS in names else ["OpenABM-Covid19 is not installed: the city alone."]
+    installed = [CITY, *([THEIRS] if openabm.is_installed() else [])]
+    names = installed if simulator is None else [simulator]
+    notes += (
+        []
+        if THEIRS in names or simulator is not None
+        else ["OpenABM-Covid19 is not installed: the city alone."]
+    )
     worlds = []
     for name in names:
-        found = search(_on(name, screening), store=store, **where)
-        final = compare(found.reading, _on(name, others), store=store, **where) if fresh else None
+        found = search(on_simulator(screening, name), store=store, **where)
+        final = (
+            compare(found.reading, on_simulator(others, name), store=store, **where)
+            if fresh
+            else None
+        )
         worlds.append(World(simulator=name, search=found, final=final))
     return Findings(worlds=tuple(worlds), areas=areas, notes=tuple(notes))
-
-
-def _on(simulator: str, size: Size) -> Size:
-    """Return as much on a simulator; nothing is said about the one that is the default."""
-    named = {} if simulator == CITY else {"simulator": simulator}
-    return replace(size, overrides=dict(size.overrides) | named)
 
 
 def findings_files(found: Findings, command: str) -> dict[str, bytes]:

@@ -19,9 +19,12 @@ from dnatrace.networks.architecture import Kind, Variant
 from dnatrace.networks.runtime import load_model, model_names
 from dnatrace.paper.reading import best_reading
 from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.simulators.catalogue import SIMULATORS
+from dnatrace.simulators.city import CitySettings
 
 PUBLISHED_METHODS = ("traditional", "per-message", "dpfn", "dpfn-s", "dna")
 OUR_BEST = "tally"  # our best sound method, beside the published ones
+CITY = CitySettings.title()  # what runs where no other simulator is named
 BOUNDS = ("fn", "public-only", "random")
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 ADHERENCES = (1.0, 0.8, 0.5)
@@ -77,12 +80,14 @@ class Size:
 
     def describe(self) -> str:
         """Return one sentence."""
-        if not self.is_small:
-            return f"10,000 people, 100 days, {len(self.seeds)} seeds from {self.seeds[0]}."
         o = self.overrides
+        where = f", simulator {o['simulator']}" if "simulator" in o else ""
+        n = len(self.seeds)
+        if not self.is_small:
+            return f"10,000 people, 100 days, {n} seeds from {self.seeds[0]}{where}."
         return (
-            f"SMALL VERSION: {o['people']:,} people, {o['days']} days, {len(self.seeds)} seeds. "
-            "Its numbers must not be compared with published ones."
+            f"SMALL VERSION: {o['people']:,} people, {o['days']} days, {n} seeds{where}. Its "
+            "numbers must not be compared with published ones."
         )
 
 
@@ -112,6 +117,22 @@ def with_fewer_seeds(size: Size, most: int | None) -> Size:
     if not 2 <= most <= len(size.seeds):
         raise InputError(f"seeds must be from 2 to {len(size.seeds)}, not {most}")
     return replace(size, seeds=size.seeds[:most])
+
+
+def on_simulator(size: Size, name: str | None) -> Size:
+    """Return as much on another simulator; nothing is said about the one that is the default.
+
+    Raises:
+        InputError: there is no simulator of this name, or it cannot be used here.
+    """
+    if name is None or name == CITY:
+        return size
+    usable, why = SIMULATORS[name].availability()
+    if not usable:
+        raise InputError(f"simulator {name}: {why}")
+    if SIMULATORS[name].knows_people:
+        raise InputError(f"simulator {name} has people of its own: the paper's city has 10,000")
+    return replace(size, overrides=dict(size.overrides) | {"simulator": name})
 
 
 def methods_of(target: str, only: str | None) -> tuple[list[str], list[str]]:

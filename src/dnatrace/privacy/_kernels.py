@@ -15,14 +15,14 @@ from dnatrace.inference._kernels import forward, score_of_block
 from dnatrace.rng import open_unit, philox
 from dnatrace.seir import BLOCK, N_STATES, backward_step
 
-_PAIR_MARK = 2  # last word of the counter; `dnatrace.rng` uses 0 and 1
+_PAIR_MARK = np.uint64(2)  # last word of the counter; `dnatrace.rng` uses 0 and 1
 _RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
 
 
 @njit(cache=True)
 def _normal_pair(key: Any, person: Any, day: Any, pair: Any) -> Any:
     """Draw two independent standard normals at a counter (Box and Muller 1958)."""
-    w0, w1, w2, w3 = philox(key, person, day, pair, _PAIR_MARK)
+    w0, w1, w2, w3 = philox(key, np.uint64(person), np.uint64(day), np.uint64(pair), _PAIR_MARK)
     radius = math.sqrt(-2.0 * math.log(open_unit(w0, w1)))
     angle = 2.0 * math.pi * open_unit(w2, w3)
     return radius * math.cos(angle), radius * math.sin(angle)
@@ -44,7 +44,7 @@ def add_normals(key: Any, day: Any, first_draw: Any, scale: Any, values: Any) ->
             both = even and r + 1 < n_rows
             for i in range(first, end):
                 if scale[r, i] > 0.0 or (both and scale[r + 1, i] > 0.0):
-                    cosine, sine = _normal_pair(key, i, day, draw // 2)
+                    cosine, sine = _normal_pair(key, np.int64(i), day, draw // 2)
                     values[r, i] += scale[r, i] * (cosine if even else sine)
                     if both:
                         values[r + 1, i] += scale[r + 1, i] * sine

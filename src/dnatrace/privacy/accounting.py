@@ -146,12 +146,12 @@ class Ledger:
     """What a run has spent, event by event.
 
     Attributes:
-        meetings: how often two people met on one day, the most in the run.
+        meetings_per_day: how often two people met on one day, the most in the run.
     """
 
     _events: list[Event] = field(default_factory=list)
     _selections: list[SelectionEvent] = field(default_factory=list)
-    meetings: int = 1
+    meetings_per_day: int = 1
 
     def record(self, event: Event) -> None:
         """Add the event of one day's release."""
@@ -232,7 +232,7 @@ class Ledger:
         """
         noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
         once = all(event.lifetime.once for event in noised)
-        times = 1 if once else self.meetings
+        times = 1 if once else self.meetings_per_day
         return epsilon_of_mu(times * self.mu(Unit.CONTACT), delta)
 
     def pair_epsilon(self, delta: float, days: int) -> float:
@@ -308,7 +308,7 @@ class Ledger:
             "per_score_epsilon": _finite(self.score_epsilon(delta)),
             "per_contact_epsilon": _finite(self.epsilon(Unit.CONTACT, delta)),
             "per_person_day_epsilon": _finite(self.person_day_epsilon(delta)),
-            "meetings_per_day": self.meetings,
+            "meetings_per_day": self.meetings_per_day,
             "per_pair_epsilon": _finite(self.epsilon(Unit.PAIR, delta)),
             "true_epsilon": true,
             "selection_epsilon": self.selection_epsilon(delta),

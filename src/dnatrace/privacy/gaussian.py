@@ -20,7 +20,7 @@ import math
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_at_least, require_number
 
 _HALF_PI_ROOT = math.sqrt(math.pi / 2.0)
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
@@ -35,6 +35,7 @@ DELTA_RANGE = (1e-100, 0.99)
 
 def require_budget(epsilon: float, delta: float) -> None:
     """Raise unless ε and δ are positive and within what is calibrated reliably."""
+    require_number(epsilon=epsilon)
     low, high = EPSILON_RANGE
     if not low <= epsilon <= high:  # also catches NaN
         raise InputError(f"epsilon must be a number from {low:g} to {high:g}, not {epsilon}")
@@ -43,6 +44,7 @@ def require_budget(epsilon: float, delta: float) -> None:
 
 def require_delta(delta: float) -> None:
     """Raise unless δ lies between 0 and 1, and away from both."""
+    require_number(delta=delta)
     low, high = DELTA_RANGE
     if not low <= delta <= high:
         raise InputError(f"delta must be a number from {low:g} to {high:g}, not {delta}")
@@ -119,7 +121,10 @@ def gaussian_sigma(*, epsilon: float, delta: float, sensitivity: float) -> float
     Edge cases: sensitivity 0 needs no noise.
     """
     _require_sensitivity(sensitivity)
-    return sensitivity / mu_of_budget(epsilon, delta)
+    sigma = sensitivity / mu_of_budget(epsilon, delta)
+    if math.isinf(sigma):
+        raise InputError(f"sensitivity {sensitivity} needs noise beyond all numbers")
+    return sigma
 
 
 def gaussian_epsilon(*, sigma: float, delta: float, sensitivity: float) -> float:
@@ -132,6 +137,7 @@ def gaussian_epsilon(*, sigma: float, delta: float, sensitivity: float) -> float
 
 def gaussian_delta(*, sigma: float, epsilon: float, sensitivity: float) -> float:
     """Return the δ that Gaussian noise of standard deviation `sigma` gives at ε ≥ 0."""
+    require_number(epsilon=epsilon)
     if not 0.0 <= epsilon < math.inf:
         raise InputError(f"epsilon must be a number of at least 0, not {epsilon}")
     return delta_of_mu(_mu(sigma, sensitivity), epsilon)
@@ -160,14 +166,14 @@ def classical_multiplier(epsilon: float, delta: float) -> float:
 
 def _mu(sigma: float, sensitivity: float) -> float:
     _require_sensitivity(sensitivity)
-    if not sigma >= 0.0:
-        raise InputError(f"sigma must be at least 0, not {sigma}")
+    require_at_least("sigma", sigma, 0)
     if sensitivity == 0.0:
         return 0.0
     return sensitivity / sigma if sigma > 0.0 else math.inf
 
 
 def _require_sensitivity(sensitivity: float) -> None:
+    require_number(sensitivity=sensitivity)
     if not 0.0 <= sensitivity < math.inf:
         raise InputError(f"sensitivity must be a number of at least 0, not {sensitivity}")
 

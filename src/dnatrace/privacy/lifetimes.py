@@ -1,7 +1,7 @@
 """What an ε is stated for, and how one unit of it spends over the releases it reaches."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,6 +76,20 @@ class Lifetime:
             return math.inf
         return math.sqrt(sum(share * share for share in self.person))
 
+    def square(self, reached: Sequence[float]) -> float:
+        """Return the squared μ of one release for several contacts with one person, over its own.
+
+        Guarantee: all their messages may change at once. Under one draw of noise for all days their
+        effects add up, unless a person counts once; otherwise their squares do.
+
+        Args:
+            reached: the shares of the contacts that the release reaches.
+        """
+        if not self.joint:
+            return sum(share * share for share in reached)
+        together = max(reached, default=0.0) if self.once else sum(reached)
+        return together**2
+
     def factor(self, unit: Unit) -> float:
         """Return μ of a unit as a multiple of the μ of one release, at least 1."""
         if unit is Unit.RELEASE:
@@ -104,9 +118,11 @@ class Target:
 
     def __post_init__(self) -> None:
         require_budget(self.epsilon, self.delta)
-        if self.unit not in tuple(Unit):
-            raise InputError(f"unknown unit {self.unit!r}: {', '.join(Unit)}")
-        object.__setattr__(self, "unit", Unit(self.unit))
+        for name, kind in (("unit", Unit), ("calibration", Calibration)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in tuple(kind):
+                raise InputError(f"unknown {name} {value!r}: {', '.join(kind)}")
+            object.__setattr__(self, name, kind(value))
 
     @property
     def mu(self) -> float:
@@ -142,5 +158,4 @@ def long_pair(lifetime: Lifetime, days: int) -> Iterable[float]:
     shares = lifetime.shares
     for day in range(days + len(shares)):
         reached = shares[max(0, day - days + 1) : day + 1][::-1]  # the first meeting first
-        together = max(reached, default=0.0) if lifetime.once else sum(reached)
-        yield together**2 if lifetime.joint else sum(share * share for share in reached)
+        yield lifetime.square(reached)

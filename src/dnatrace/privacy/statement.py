@@ -196,9 +196,9 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
     day = ledger.person_day_epsilon(delta)
     if day > ledger.epsilon(Unit.CONTACT, delta):
         lines.append(
-            f"A contact is one meeting. Somebody met {ledger.meetings} times on one day, the most "
-            f"in this run, is that many: at most ε = {_number(day)} at δ = {delta:g} for all that "
-            "this person says on that day."
+            f"A contact is one meeting. Somebody met {ledger.meetings_per_day} times on one day, "
+            f"the most in this run, is that many: at most ε = {_number(day)} at δ = {delta:g} for "
+            "all that this person says on that day."
         )
     if (life := _unfinished_life(ledger)) is not None:
         lines.append(

@@ -3,6 +3,7 @@
 The same words stand on top of the report and of the live page.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,10 @@ def ever_infected(run: Told) -> float:
     return float(run.summary["attack_rate"] * run.summary["people"])
 
 
+def _infected_percent(run: Told) -> float:
+    return float(100.0 * run.summary["attack_rate"])
+
+
 def _per_person(key: str) -> Callable[[Told], float]:
     return lambda run: float(run.summary[key] / run.summary["people"])
 
@@ -76,32 +81,74 @@ def _per_person(key: str) -> Callable[[Told], float]:
 def answer(
     main: Side, *, nothing: Side | None = None, floor: Side | None = None, other: Side | None = None
 ) -> list[str]:
-    """Return sentences about a setting, beside nothing done, the floor and another setting."""
+    """Return the sentences of `by_topic` alone."""
+    return [text for _, text in by_topic(main, nothing=nothing, floor=floor, other=other)]
+
+
+def by_topic(
+    main: Side, *, nothing: Side | None = None, floor: Side | None = None, other: Side | None = None
+) -> list[tuple[str, str]]:
+    """Return sentences about a setting, beside nothing done, the floor and another setting.
+
+    Each comes with a word for what it is about. The floor and nothing done are those of the
+    setting; with another one beside it, every sentence says whose numbers it tells.
+    """
     beside = other if other is not None and other.runs else None
-    told = [_outcome(main, nothing, named=beside is not None), _rising(main)]
-    told += [_against(beside, main)] if beside is not None else []
-    promise = _promise(main.first["privacy"])
-    told += [_beside_floor(main, floor), _cost(main), promise]
-    if beside is not None and _promise(beside.first["privacy"]) != promise:
-        told.append(f"With {beside.name}: {_promise(beside.first['privacy'])}")
-    return [sentence for sentence in told if sentence]
+    named = beside is not None
+    told = [("Outcome", _outcome(main, nothing, beside)), ("Not over", _rising(main))]
+    if beside is not None:
+        told.append((f"{beside.name} or {main.name}", _against(beside, main)))
+    told += [("Messages", _beside_floor(main, floor, named=named))]
+    told += [("Cost", _cost(side, named=named)) for side in (main, beside) if side is not None]
+    told += [("Privacy", text) for text in _promises(main, beside)]
+    return [(topic, sentence) for topic, sentence in told if sentence]
+
+
+def _promises(main: Side, beside: Side | None) -> list[str]:
+    """Return what is promised; what both settings promise is told once."""
+    scores, besides = _of_scores(main.first["privacy"]), _besides(main.first["privacy"])
+    if beside is None:
+        return [" ".join((scores, *besides))]
+    theirs, more = _of_scores(beside.first["privacy"]), _besides(beside.first["privacy"])
+    if theirs != scores:
+        both = ((main.name, [scores, *besides]), (beside.name, [theirs, *more]))
+        return [f"With {name}: {_small(' '.join(told))}" for name, told in both]
+    if besides == more:
+        return [" ".join((scores, *besides))]
+    apart = ((main.name, besides), (beside.name, more))
+    return [scores, *(f"With {name}: {_small(' '.join(told))}" for name, told in apart if told)]
+
+
+def _small(sentence: str) -> str:
+    """Return a sentence as it goes on after a colon."""
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _people(number: float) -> str:
     return f"{number:.0f}" if number < 1000 else f"{number:,.0f}"
 
 
-def _outcome(main: Side, nothing: Side | None, *, named: bool) -> str:
+def _outcome(main: Side, nothing: Side | None, beside: Side | None) -> str:
     first, infected = main.first, _people(main.mean(ever_infected))
-    text = (
-        f"With {main.name} {infected} of {first['people']:,} people were infected"
-        if named
-        else f"Of {first['people']:,} people {infected} were infected"
-    )
-    if nothing is not None and nothing.runs and nothing.first["method"] != first["method"]:
-        instead = _people(nothing.mean(ever_infected))
-        return f"{text} in {first['days']} days instead of {instead} with nothing done."
-    return f"{text} in {first['days']} days."
+    of = f"{first['people']:,} people"
+    if beside is None:
+        text = f"Of {of} {infected} were infected in {first['days']} days"
+    elif _alike(main, beside):
+        theirs = _people(beside.mean(ever_infected))
+        both = f"With {main.name} {infected} and with {beside.name} {theirs}"
+        text = f"{both} of {of} were infected in {first['days']} days"
+    else:
+        text = f"With {main.name} {infected} of {of} were infected in {first['days']} days"
+    if nothing is None or not nothing.runs or nothing.first["method"] == first["method"]:
+        return f"{text}."
+    where = "" if beside is None else f" in the situation of {main.name}"
+    instead = _people(nothing.mean(ever_infected))
+    return f"{text} instead of {instead} with nothing done{where}."
+
+
+def _alike(one: Side, other: Side) -> bool:
+    """Whether two settings are about as many people and days."""
+    return all(one.first[key] == other.first[key] for key in ("people", "days"))
 
 
 def _rising(main: Side) -> str:
@@ -113,12 +160,13 @@ def _rising(main: Side) -> str:
     return f"Infections still rise on the last day{where}: the worst is yet to come."
 
 
-def _beside_floor(main: Side, floor: Side | None) -> str:
+def _beside_floor(main: Side, floor: Side | None, *, named: bool) -> str:
     """Say what messages between phones bring beyond what everybody knows of themselves."""
     if floor is None or not floor.runs or floor.first["method"] == main.first["method"]:
         return ""
     infected = _people(floor.mean(ever_infected))
-    text = f"Without any message between phones {infected} would have been infected"
+    whose = f"With {main.name} but without" if named else "Without"
+    text = f"{whose} any message between phones (the floor) {infected} would have been infected"
     averted = floor.minus(main, ever_infected)
     if averted is None or averted.values.size < 2:
         return f"{text}."
@@ -143,30 +191,33 @@ def _pair(mean: float, half: float) -> str:
     return f"{shown(mean)} ± {shown(half)}"
 
 
-def _cost(main: Side) -> str:
+def _cost(main: Side, *, named: bool) -> str:
+    whose = f"With {main.name}: " if named else ""
     worst = main.mean(lambda run: run.most_isolated)
     days = main.mean(_per_person("isolation_person_days"))
     tests = main.mean(_per_person("tests_used"))
     if worst == 0.0 and tests == 0.0:
-        return "Nobody was tested and nobody stayed at home."
-    isolated = f"1 in {shown(round(1 / worst))} was" if worst > 0.0 else "Nobody was"
+        return f"{whose}{'n' if named else 'N'}obody was tested and nobody stayed at home."
+    nobody = "nobody" if named else "Nobody"
+    isolated = f"1 in {shown(round(1 / worst))} was" if worst > 0.0 else f"{nobody} was"
     return (
-        f"{isolated} in isolation on the worst day; each person had {shown(tests)} tests and "
-        f"{shown(days)} days at home."
+        f"{whose}{isolated} at home on the worst day; on average a person had {shown(tests)} tests "
+        f"and {shown(days)} days at home."
     )
 
 
-def _promise(privacy: Mapping[str, Any]) -> str:
-    """Say what one test tells somebody else over all time, and what no promise covers."""
-    told = _of_scores(privacy)
+def _besides(privacy: Mapping[str, Any]) -> list[str]:
+    """Say what the promise about scores does not cover."""
+    told = []
     if privacy.get("selection_epsilon") is not None:
-        told += " The threshold that chooses tests is published and tells more."
+        told.append("The threshold that chooses tests is published and tells more.")
     if privacy.get("policy_tells_of_cases"):
-        told += " Besides, the policy tells people of a case without noise; no ε covers that."
+        told.append("Besides, the policy tells people of a case without noise; no ε covers that.")
     return told
 
 
 def _of_scores(privacy: Mapping[str, Any]) -> str:
+    """Say what one test tells somebody else over all time by scores."""
     what = "What one test of yours tells a housemate over all time"
     person = privacy.get("per_person_epsilon")
     if privacy.get("noise") is None:
@@ -179,31 +230,60 @@ def _of_scores(privacy: Mapping[str, Any]) -> str:
         return (
             f"{what}: no bound is proved; ε = {shown(privacy['per_release_epsilon'])} per release."
         )
-    limit = in_a_hundred(guessing_limit(person, privacy["delta"]))
+    share = guessing_limit(person, privacy["delta"])
     so_far = " so far" if privacy.get("person_unfinished") else ""
     simulated = "" if privacy.get("protects") else " (proved for ideal noise; this is a simulation)"
     return (
         f"{what}{so_far}: ε = {shown(person)}, so that whoever guesses your result is right at "
-        f"most {limit} times in 100; a coin is right 50 times{simulated}."
+        f"most {in_a_hundred(share)} times in 100, odds of {_odds(share)}; a coin is right 50 "
+        f"times, odds of 1 to 1{simulated}."
+    )
+
+
+def _odds(share: float) -> str:
+    """Return a share of right guesses as odds, rounded like the share itself."""
+    return "over 999 to 1" if share > 0.999 else f"{shown(share / (1.0 - share))} to 1"
+
+
+def in_odds(privacy: Mapping[str, Any]) -> str:
+    """Say what ε of one test of a person means for the odds; empty where none is proved.
+
+    Guarantee: the definition of (ε, δ), in words. Beyond e^ε of a million the number is not told.
+    """
+    person = privacy.get("per_person_epsilon")
+    if privacy.get("noise") is None or privacy.get("sound") is not True or person is None:
+        return ""
+    most = f"{shown(math.exp(person))} times" if person < math.log(1e6) else "over a million times"
+    share = in_a_hundred(guessing_limit(person, privacy["delta"]))
+    return (
+        f"In odds: whatever a housemate can see over all time is at most {most} (e to the power of "
+        f"ε = {shown(person)}) as likely with a positive test of yours as with a negative one, "
+        f"plus a chance of {privacy['delta']:g} (δ), and the other way round. Whoever holds both "
+        f"for equally likely beforehand and then guesses is right at most {share} of 100 times."
     )
 
 
 def _against(other: Side, main: Side) -> str:
-    """Say how another setting compares on the same seeds."""
-    text = f"{other.name}: {_people(other.mean(ever_infected))} were infected"
-    apart = other.minus(main, ever_infected)
+    """Say how another setting compares on the same seeds; of another size, by shares."""
+    alike = _alike(main, other)
+    size = f"{other.first['people']:,} people were infected in {other.first['days']} days"
+    text = "" if alike else f"With {other.name} {_people(other.mean(ever_infected))} of {size}. "
+    apart = other.minus(main, ever_infected if alike else _infected_percent)
     if apart is None or apart.values.size < 2:
-        return f"{text}."
+        return text.strip()
+    unit = "infections" if alike else "percentage points"
+    sign = "+" if apart.mean > 0.0 else ""
     if _is_chance(apart):
-        sign = "+" if apart.mean > 0.0 else ""
-        size = _pair(apart.mean, apart.half_width)
-        return f"{text}: {_chance(apart)} from {main.name} ({sign}{size})."
+        gap = f"{sign}{_pair(apart.mean, apart.half_width)} {unit}"
+        return f"{text}{other.name} is {_chance(apart)} from {main.name} ({gap}); more may tell."
     kind = "more" if apart.mean > 0 else "fewer"
-    size = _pair(abs(apart.mean), apart.half_width)
-    return f"{text}, {size} {kind} than with {main.name} on the same seeds."
+    gap = f"{_pair(abs(apart.mean), apart.half_width)} {kind} {unit}"
+    return f"{text}{other.name} has {gap} than {main.name}, seed by seed."
 
 
-def how_sure(main: Side, nothing: Side | None, *, asked: int | None = None) -> str:
+def how_sure(
+    main: Side, nothing: Side | None, *, asked: int | None = None, named: bool = False
+) -> str:
     """Say what the numbers rest on."""
     n = len(main.runs)
     to_come = f" of {asked}" if asked is not None and asked > n else ""
@@ -216,4 +296,5 @@ def how_sure(main: Side, nothing: Side | None, *, asked: int | None = None) -> s
         return f"{text}."
     size = _pair(averted.mean, averted.half_width)
     doubt = "; that may be chance, and more runs would tell" if _is_chance(averted) else ""
-    return f"{text}; {size} infections averted, seed by seed (90 % interval){doubt}."
+    whose = f" with {main.name}" if named else ""
+    return f"{text}; {size} infections averted{whose}, seed by seed (90 % interval){doubt}."

@@ -18,7 +18,8 @@ _OF_METHODS = ("method.", "privacy.")
 def overall(groups: Sequence[Group]) -> list[str]:
     """Return what the runs say in a few sentences; none when older versions did not write enough.
 
-    Of several settings that do something, the one with the fewest infections is told.
+    Of several settings that do something, the one with the fewest infections is told; of two, how
+    they compare.
     """
     sides = {group.label: _side(group) for group in groups if _tells_enough(group)}
     known = [group for group in groups if group.label in sides]
@@ -26,16 +27,26 @@ def overall(groups: Sequence[Group]) -> list[str]:
     if not acting:
         return []
     best = min(acting, key=lambda group: sides[group.label].mean(ever_infected))
-    nothing = next((g for g in known if not _acts(g) and _agree(g, best)), None)
-    floor = next((g for g in known if g.method == FLOOR and _agree(g, best)), None)
-    beside = {
-        name: None if group is None else sides[group.label]
-        for name, group in (("nothing", nothing), ("floor", floor))
+    lead = [f"Of {len(acting)} settings, {best.label} had the fewest infections."]
+    main, beside = best, _beside(best, known)
+    other: Group | None = None
+    if len(acting) == 2:  # two are compared; the one that has something beside it is told first
+        (other,) = (group for group in acting if group is not best)
+        if not any(beside.values()) and any(_beside(other, known).values()):
+            main, other, beside = other, best, _beside(other, known)
+    compared = beside | {"other": other}
+    found = {name: None if one is None else sides[one.label] for name, one in compared.items()}
+    told = answer(sides[main.label], **found)
+    sure = how_sure(sides[main.label], found["nothing"], named=other is not None)
+    return [*(lead if len(acting) > 1 else []), *told, sure]
+
+
+def _beside(main: Group, known: Sequence[Group]) -> dict[str, Group | None]:
+    """Return nothing done and the floor of a setting, where there are such runs."""
+    return {
+        "nothing": next((g for g in known if not _acts(g) and _agree(g, main)), None),
+        "floor": next((g for g in known if g.method == FLOOR and _agree(g, main)), None),
     }
-    main = sides[best.label]
-    chosen = f"Of {len(acting)} settings, {best.label} had the fewest infections."
-    lead = [chosen] if len(acting) > 1 else []
-    return [*lead, *answer(main, **beside), how_sure(main, beside["nothing"])]
 
 
 def _tells_enough(group: Group) -> bool:
@@ -43,7 +54,7 @@ def _tells_enough(group: Group) -> bool:
 
 
 def _side(group: Group) -> Side:
-    return Side(name=group.label, runs=[_told(run) for run in group.runs])
+    return Side(name=f"“{group.label}”", runs=[_told(run) for run in group.runs])
 
 
 def _told(run: StoredRun) -> Told:

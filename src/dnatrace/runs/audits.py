@@ -24,6 +24,7 @@ from dnatrace.runs.config import RunConfig
 
 _MOST_SECURE_DRAWS = 20_000  # the secure back end takes about 50 µs per draw
 _MOST_RELEASES = 100  # a contact is in no more than a window of them
+_MOST_CO_ATTACKERS = 100  # all of their scores are kept: a gigabyte of memory with 100,000 draws
 _SHORTEST_WINDOW = 3  # days: a contact two days before the release
 
 
@@ -76,6 +77,8 @@ def attack(
 ) -> AttackResult:
     """Return how often the paper's adversary, with some co-attackers, guesses right."""
     require_at_least("co-attackers", co_attackers, 0)
+    if co_attackers > _MOST_CO_ATTACKERS:
+        raise InputError(f"co-attackers must be at most {_MOST_CO_ATTACKERS}, not {co_attackers}")
     _require_noise(config, "attack")
     encounter = attack_encounter(
         co_attackers=co_attackers + 1, days=days, **_encounter_settings(config)

@@ -321,17 +321,17 @@ def load_config(
     """Return a configuration: a preset, then a scenario, a file, settings and overrides.
 
     Args:
-        preset: one of `preset_names()`.
-        scenario: one of `scenario_names()`; None for none.
+        preset: one of `dt.presets()`.
+        scenario: one of `dt.scenarios()`; None for none.
         file: TOML.
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: by dotted key or shortcut; None means not given.
     """
+    check_kinds({"preset": preset, "scenario": scenario}, file, settings, overrides)
     values = read_preset(preset)
     merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
-    check_kinds(file, settings, overrides)
     if file is not None:
         merge(given, read_run_file(Path(file)))
     for text in settings:

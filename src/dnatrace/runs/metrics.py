@@ -152,6 +152,14 @@ class Meter:
             else None,
         }
 
+    def state(self) -> dict[str, Any]:
+        """Return what was collected so far."""
+        return {name: value for name, value in vars(self).items() if name != "_simulator"}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Take up what was collected before."""
+        vars(self).update(state)
+
     def daily(self) -> dict[str, list[Any]]:
         """Return the series by column, one value per day."""
         columns = {key: [row[key] for row in self._rows] for key in self._rows[0]}

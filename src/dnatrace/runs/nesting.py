@@ -38,8 +38,11 @@ def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
             into[key] = deepcopy(dict(value)) if isinstance(value, Mapping) else value
 
 
-def check_kinds(file: Any, settings: Any, overrides: Any) -> None:
-    """Raise unless these are a path, texts and a mapping by text, or absent."""
+def check_kinds(names: Mapping[str, Any], file: Any, settings: Any, overrides: Any) -> None:
+    """Raise unless these are texts, a path, texts and a mapping by text, or absent."""
+    for key, value in names.items():
+        if not isinstance(value, str | None):
+            raise InputError(f"{key}: expected a name, not {value!r}")
     if not isinstance(file, str | Path | None):
         raise InputError(f"file: expected a path, not {file!r}")
     texts = not isinstance(settings, str) and isinstance(settings, Sequence)

@@ -5,7 +5,7 @@ from importlib import resources
 from itertools import takewhile
 from typing import Any
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, closest
 
 _PACKAGE = "dnatrace.preset_files"
 
@@ -24,7 +24,9 @@ def presets() -> dict[str, str]:
 def read_preset(name: str) -> dict[str, Any]:
     """Return the settings of a preset, nested as in files."""
     if name not in preset_names():
-        raise InputError(f"preset '{name}' does not exist; there are {', '.join(preset_names())}")
+        known = preset_names()
+        listed = f"there are {', '.join(known)}{closest(name, known)}"
+        raise InputError(f"preset '{name}' does not exist; {listed}")
     return tomllib.loads(_text(name))
 
 

@@ -17,7 +17,7 @@ def provenance(config: RunConfig) -> dict[str, Any]:
     """Return where a result comes from; the same on every run of one configuration and code."""
     return {
         "dnatrace": __version__,
-        "commit": _commit(),
+        "commit": commit(),
         "config_digest": config.digest,
         "seed": config.seed,
         "python": platform.python_version(),
@@ -32,7 +32,7 @@ def libraries(*names: str) -> dict[str, str]:
 
 
 @cache
-def _commit() -> str | None:
+def commit() -> str | None:
     """Return the commit of the source tree this package runs from, None outside of one.
 
     Asked once per process, and without taking a lock: a killed process must not leave one behind.

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from dnatrace._version import __version__
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_callable, require_text
 from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
@@ -20,6 +21,7 @@ from dnatrace.methods.ranker import OutsideSettings, as_method
 from dnatrace.policy.laboratory import Laboratory
 from dnatrace.privacy.accounting import Ledger
 from dnatrace.runs import guarantees
+from dnatrace.runs.checkpoint import DEFAULT_EVERY, Begun, Checkpoint
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import Meter
 from dnatrace.runs.progress import Track
@@ -91,37 +93,43 @@ def run(
     name: str | None = None,
     track: Track | None = None,
     watch: Callable[[dict[str, Any]], None] | None = None,
+    checkpoint: Path | str | None = None,
+    checkpoint_every: int = DEFAULT_EVERY,
 ) -> RunResult:
-    """Run the closed loop of a configuration.
+    """Run one epidemic with contact tracing, from the first infections to the last day.
+
+        config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
+        result = dt.run(config)
+        result.summary["peak_infected"]  # the largest share of people in state I
+        result.plot()  # of result.daily, a table with one row per day
+
+    `dt.methods()`, `dt.presets()` and `dt.scenarios()` list what there is to choose from;
+    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations. The
+    same configuration gives the same result; `dt.compare` runs several on common seeds.
 
     Args:
         config: what to run.
         method: an object to use instead of the configuration's method: a `methods.base.Method` or
             a `methods.ranker.Ranker`. Without a name its result has no digest and cannot be stored.
-        name: what the object is called in stores and reports, with its version. Runs of one name,
-            one seed and the same other settings count as the same run.
+        name: what the object is called in stores, with its version; it names the run.
         track: wraps the days, for instance with a progress bar.
         watch: is given the row of every day when it ends; what it raises ends the run.
+        checkpoint: a file that keeps the run while it lasts: a killed one resumes, same bits.
+        checkpoint_every: how many days are run between two writings.
+
+    Raises:
+        InputError: something is wrong; the message says what, in one line.
     """
     require_config(config, "dt.run takes a configuration")
+    require_text(name=name)
+    require_callable(track=track, watch=watch)
     start = time.perf_counter()
-    if name is not None and method is None:
-        raise InputError("name: it is for a method given as an object, and there is none")
-    asked = config if method is None else _asked(config, method, name)
+    asked = _asked(config, method, name)
     loop = build_loop(config, method=method)
     if loop.most_tests == 0 < loop.laboratory.rules.capacity:
         _LOG.warning(_NOBODY, loop.laboratory.rules.capacity, loop.simulator.n_people)
-    meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
-    ledger = Ledger()
-    days = loop.run(config.days)
-    for log in track(days, config.days) if track else days:
-        row = meter.observe(log)
-        if watch is not None:
-            watch(row)
-        ledger.record(log.released.event)
-        ledger.meetings = max(ledger.meetings, log.contacts.most_meetings())
-        if log.selection is not None:
-            ledger.record(log.selection)
+    kept = _checkpoint(asked, method, name, checkpoint, checkpoint_every)
+    ledger, meter = _run_days(loop, config.days, track=track, watch=watch, kept=kept)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
     nameless = {"config_digest": None} if method is not None and name is None else {}
     return RunResult(
@@ -137,6 +145,54 @@ def run(
         provenance=provenance(asked)
         | {"simulator": getattr(loop.simulator, "source", "built in")}
         | nameless,
+    )
+
+
+def _run_days(
+    loop: Loop,
+    n_days: int,
+    *,
+    track: Track | None,
+    watch: Callable[[dict[str, Any]], None] | None,
+    kept: Checkpoint | None,
+) -> tuple[Ledger, Meter]:
+    """Take the days of a run, or those that are left of it, and measure them."""
+    meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
+    begun = Begun(loop=loop, state=loop.start(), meter=meter, ledger=Ledger())
+    if kept is not None:
+        kept.check(loop.simulator)
+        begun = kept.resume(begun)
+    state, ledger = begun.state, begun.ledger
+    left = range(state.day + 1, n_days + 1)
+    for day in track(left, len(left)) if track else left:
+        state, log = loop.step(state)
+        row = meter.observe(log)
+        if watch is not None:
+            watch(row)
+        ledger.record(log.released.event)
+        ledger.meetings_per_day = max(ledger.meetings_per_day, log.contacts.most_meetings())
+        if log.selection is not None:
+            ledger.record(log.selection)
+        del log  # a good part of the memory, which the next day needs
+        if kept is not None and day % kept.every == 0 and day < n_days:
+            kept.save(Begun(loop=loop, state=state, meter=meter, ledger=ledger))
+    if kept is not None:
+        kept.remove()
+    return ledger, meter
+
+
+def _checkpoint(
+    config: RunConfig, method: Any, name: str | None, path: Path | str | None, every: int
+) -> Checkpoint | None:
+    """Return where a run is kept, which must have a name; None where it is not."""
+    if path is None:
+        return None
+    if method is not None and name is None:
+        raise InputError("checkpoint: a method given as an object needs a name, too")
+    parts = (config.method, config.simulator, config.policy, method)
+    packages = {type(part).__module__.split(".")[0] for part in parts} - {"builtins"}
+    return Checkpoint(
+        path=Path(path), digest=config.digest, every=every, packages=tuple(sorted(packages))
     )
 
 
@@ -209,7 +265,11 @@ def require_config(value: Any, what: str) -> None:
 
 
 def _asked(config: RunConfig, method: Any, name: str | None) -> RunConfig:
-    """Return the configuration of an object's run; one without a name goes by its class."""
+    """Return the configuration of a run; an object without a name goes by its class."""
+    if name is not None and method is None:
+        raise InputError("name: it is for a method given as an object, and there is none")
+    if method is None:
+        return config
     if name is not None:
         return named_outside(config, name)
     return config.model_copy(update={"method": OutsideSettings(name=type(method).__name__)})

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, closest
 from dnatrace.runs.nesting import flatten
 
 ALIASES = {"autumn": "uk-2020-autumn"}
@@ -52,8 +52,9 @@ def read_scenario(name: str) -> Scenario:
     known = scenario_names()
     full = ALIASES.get(name, name)
     if full not in known:
-        names = ", ".join([*known, *ALIASES])
-        raise InputError(f"scenario '{name}' does not exist; there are {names}")
+        names = [*known, *ALIASES]
+        listed = f"there are {', '.join(names)}{closest(name, names)}"
+        raise InputError(f"scenario '{name}' does not exist; {listed}")
     values = tomllib.loads(resources.files(_PACKAGE).joinpath(f"{full}.toml").read_text("utf-8"))
     title, sources = values.pop("title"), values.pop("sources")
     return Scenario(name=full, title=title, settings=values, sources=sources)

@@ -77,6 +77,8 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
 def check_label(label: str) -> str:
     """Return a label as it is kept, empty for none; raise unless it is one short line."""
     stripped = label.strip()
+    if any("\ud800" <= sign <= "\udfff" for sign in stripped):
+        raise InputError("label: the encoding of this shell cannot read it; LC_ALL=C.UTF-8 can")
     if len(stripped) > _LONGEST_LABEL or not stripped.isprintable():
         raise InputError(f"label: give one line of at most {_LONGEST_LABEL} characters")
     return stripped

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dnatrace.rng import uniform_at
+from dnatrace.rng import ONE, ZERO, uniform_at
 from dnatrace.simulators.base import CourseState
 
 # Plain integers: compiled code reads these faster than enum members.
@@ -46,26 +46,23 @@ FATALITY_FRACTION = 4
 INTENSIVE_CARE_FRACTION = 5
 
 # Draw numbers of the course stream, addressed by (person, state entered, draw).
-_DRAW_BRANCH = 0
-_DRAW_TIME = 1
+_DRAW_BRANCH = ZERO
+_DRAW_TIME = ONE
 
 NEVER = 2**31 - 1  # the day of the next change of people who stay as they are
 
 
-@njit(cache=True, parallel=True)
-def emissions(day: Any, states: Any, infected_on: Any, course_factors: Any, mass: Any) -> Any:
+def emissions(day: int, states: Any, infected_on: Any, course_factors: Any, mass: Any) -> Any:
     """Return how much each person emits in one contact of this day: float64 [people].
 
     `course_factors` float64 [states] times `mass` float64 [days], the share of infectiousness
-    that falls on each day since infection. Cost: one pass over people, parallel.
+    that falls on each day since infection. Cost: one look-up per person; more for the infectious.
     """
     out = np.zeros(states.size)
-    for p in prange(states.size):
-        factor = course_factors[states[p]]
-        if factor > 0.0:
-            age = day - infected_on[p]
-            if age < mass.size:
-                out[p] = factor * mass[age]
+    emitting = np.flatnonzero((course_factors > 0.0)[states])
+    ages = day - infected_on[emitting]
+    emitting, ages = emitting[ages < mass.size], ages[ages < mass.size]
+    out[emitting] = course_factors[states[emitting]] * mass[ages]
     return out
 
 
@@ -95,7 +92,7 @@ def expose(
 @njit(cache=True)
 def _days_until(key: Any, person: Any, state: Any, cumulative: Any) -> Any:
     """Draw a whole number of days ≥ 1 by inverting a cumulative distribution."""
-    u = uniform_at(key, person, state, _DRAW_TIME)
+    u = uniform_at(key, np.uint64(person), np.uint64(state), _DRAW_TIME)
     days = 1
     while days < cumulative.size and u >= cumulative[days - 1]:
         days += 1
@@ -104,7 +101,7 @@ def _days_until(key: Any, person: Any, state: Any, cumulative: Any) -> Any:
 
 @njit(cache=True)
 def _first_state(key: Any, person: Any, fractions: Any) -> Any:
-    u = uniform_at(key, person, _UNINFECTED, _DRAW_BRANCH)
+    u = uniform_at(key, np.uint64(person), np.uint64(_UNINFECTED), _DRAW_BRANCH)
     if u < fractions[ASYMPTOMATIC_FRACTION]:
         return _ASYMPTOMATIC
     if u < fractions[ASYMPTOMATIC_FRACTION] + fractions[MILD_FRACTION]:
@@ -134,10 +131,9 @@ def _what_follows(state: Any, u: Any, fractions: Any) -> Any:
     return _RECOVERED, HOSPITAL_TO_RECOVERY
 
 
-@njit(cache=True, parallel=True)
 def move_on(
     key: Any,
-    day: Any,
+    day: int,
     exposure: Any,
     tolerance: Any,
     age_groups: Any,
@@ -153,23 +149,49 @@ def move_on(
     What happens to a person depends on (person, state) alone and not on the day: the same person
     has the same course whenever they are infected. The last four arrays change in place.
 
-    Cost: one pass over people, parallel; draws only for those who change.
+    Cost: two comparisons per person; draws only for those who change.
     """
-    for p in prange(states.size):
+    due = (change_days == day) & (states != _UNINFECTED)
+    due |= (exposure > tolerance) & (states == _UNINFECTED)
+    _change(
+        key,
+        day,
+        np.flatnonzero(due),
+        age_groups,
+        fractions,
+        times,
+        states,
+        next_states,
+        change_days,
+        infected_on,
+    )
+
+
+@njit(cache=True)
+def _change(
+    key: Any,
+    day: Any,
+    due: Any,
+    age_groups: Any,
+    fractions: Any,
+    times: Any,
+    states: Any,
+    next_states: Any,
+    change_days: Any,
+    infected_on: Any,
+) -> None:
+    """Change the states of the people who are due."""
+    for p in due:
         by_age = fractions[:, age_groups[p]]
         if states[p] == _UNINFECTED:
-            if exposure[p] <= tolerance[p]:
-                continue
             states[p] = _first_state(key, p, by_age)
             infected_on[p] = day
-        elif change_days[p] == day:
-            states[p] = next_states[p]
         else:
-            continue
+            states[p] = next_states[p]
         if states[p] in (_RECOVERED, _DEATH):
             change_days[p] = NEVER
             continue
-        u = uniform_at(key, p, states[p], _DRAW_BRANCH)
+        u = uniform_at(key, np.uint64(p), np.uint64(states[p]), _DRAW_BRANCH)
         following, row = _what_follows(states[p], u, by_age)
         next_states[p] = following
         change_days[p] = day + _days_until(key, p, states[p], times[row])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dnatrace.rng import philox
+from dnatrace.rng import ONE, ZERO, philox
 
 _DECIDED = 1e-9  # a number closer than this to 0 or 1 has been rounded
 _REWIRING_ATTEMPTS = 100  # then the edge stays: only networks of a few people are that full
@@ -33,7 +33,7 @@ def _new_partner(
     key: Any, edge: Any, end: Any, kept: Any, old: Any, n: Any, reach: Any, table: Any
 ) -> Any:
     for attempt in range(_REWIRING_ATTEMPTS):
-        word, _, _, _ = philox(key, edge, end, attempt, 1)
+        word, _, _, _ = philox(key, np.uint64(edge), np.uint64(end), np.uint64(attempt), ONE)
         new = np.int64((word * np.uint64(n)) >> np.uint64(32))
         distance = abs(new - kept)
         if min(distance, n - distance) <= reach:  # oneself, or a pair of the ring
@@ -57,11 +57,11 @@ def rewire_ring(key: Any, first: Any, second: Any, n: Any, reach: Any, probabili
         size *= 2
     table = np.zeros(size, dtype=np.int64)
     for e in range(first.size):
-        word_0, word_1, _, _ = philox(key, e, 0, 0, 0)
+        word_0, word_1, _, _ = philox(key, np.uint64(e), ZERO, ZERO, ZERO)
         if word_0 * _TWO_TO_MINUS_32 < probability:
-            second[e] = _new_partner(key, e, 1, first[e], second[e], n, reach, table)
+            second[e] = _new_partner(key, e, np.int64(1), first[e], second[e], n, reach, table)
         if word_1 * _TWO_TO_MINUS_32 < probability:
-            first[e] = _new_partner(key, e, 2, second[e], first[e], n, reach, table)
+            first[e] = _new_partner(key, e, np.int64(2), second[e], first[e], n, reach, table)
 
 
 @njit(cache=True)
@@ -129,13 +129,18 @@ def decide_balanced(rest: Any, margins: Any, order: Any, draws: Any) -> None:
     n_steps = 0
     while n_open > 0:
         n_margins = min(n_margins, n_open - 1)
-        some = undecided[: n_margins + 1]
-        direction = null_vector(margins[some][:, :n_margins].copy())
-        values = rest[some]
+        rows, values = np.empty((n_margins + 1, n_margins)), np.empty(n_margins + 1)
+        for i in range(n_margins + 1):
+            values[i] = rest[undecided[i]]
+            for k in range(n_margins):
+                rows[i, k] = margins[undecided[i], k]
+        direction = null_vector(rows)
         forward, backward = _room(values, direction, 1.0), _room(values, direction, -1.0)
         onward = draws[n_steps] * (forward + backward) < backward
         n_steps += 1
-        rest[some] = values + direction * (forward if onward else -backward)
+        step = forward if onward else -backward
+        for i in range(n_margins + 1):  # one by one: assigning a slice compiles for a second
+            rest[undecided[i]] = values[i] + direction[i] * step
         n_kept = 0
         for i in range(n_open):
             number = undecided[i]

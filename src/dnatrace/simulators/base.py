@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,17 @@ class Simulator(Protocol):
 
         They are directed: where both people hear of a meeting, it is there in both directions.
         """
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A simulator whose changes since day 0 can be put into another one built the same way."""
+
+    def snapshot(self) -> Any:
+        """Return what changed since day 0: numbers and arrays, as they are, not copied."""
+
+    def restore(self, snapshot: Any) -> None:
+        """Go to the day of a snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ its figures. `verification/city.py` compares it with the reference simulator.
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +169,16 @@ class City(People):
         self._scratch = np.empty(self._room[-1] + 1, dtype=np.int32)
         self._counts = np.empty((self.n_people, 3), dtype=np.int32)
 
+    def snapshot(self) -> Any:
+        """Return the day, who is in isolation and where the disease is; see `Resumable`."""
+        return self.day, self._isolated, self._disease.changing()
+
+    def restore(self, snapshot: Any) -> None:
+        """Go to the day of a snapshot."""
+        self.day, self._isolated, arrays = snapshot
+        for name, values in self._disease.changing().items():
+            values[...] = arrays[name]
+
     def advance(self) -> DayContacts:
         """Advance one day and return its contacts, both directions.
 
@@ -226,4 +236,4 @@ class City(People):
             self._counts,
         )
         offsets, senders, kinds = _kernels.pack_contacts(self._room, self._scratch, self._counts)
-        return DayContacts(offsets=offsets, senders=senders, kinds=kinds)
+        return DayContacts(offsets=offsets, senders=senders, kinds=kinds, mutual=True)

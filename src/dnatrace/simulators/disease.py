@@ -274,6 +274,18 @@ class Disease:
         infected = np.flatnonzero((self.infected_on == day) & (met > 0.0))
         self.times.inherit(infected, met_variant[infected] / met[infected], day)
 
+    def changing(self) -> dict[str, NDArray[Any]]:
+        """Return what changes from day to day, by name; the arrays themselves."""
+        arrays: dict[str, NDArray[Any]] = {
+            "states": self.states,
+            "infected_on": self.infected_on,
+            "exposure": self._exposure,
+            "tolerance": self._tolerance,
+            "next_states": self._next_states,
+            "change_days": self._change_days,
+        }
+        return arrays if self.times is None else arrays | {"variant": self.times.has_variant}
+
     def _expose(
         self, contacts: DayContacts, emitted: NDArray[np.float64], exposure: NDArray[np.float64]
     ) -> None:

@@ -149,6 +149,16 @@ class Replay(People):
         )
         super().__init__(self._disease.states, self._disease.infected_on)
 
+    def snapshot(self) -> Any:
+        """Return the day, who is in isolation and where the disease is; see `Resumable`."""
+        return self.day, self._isolated, self._disease.changing()
+
+    def restore(self, snapshot: Any) -> None:
+        """Go to the day of a snapshot."""
+        self.day, self._isolated, arrays = snapshot
+        for name, values in self._disease.changing().items():
+            values[...] = arrays[name]
+
     def advance(self) -> DayContacts:
         """Advance one day and return its contacts, without those of people who meet nobody.
 

@@ -73,9 +73,10 @@ def _distributed() -> Any:
 
 
 def _connect(address: str) -> Any:
+    distributed = _distributed()
     try:
-        return _distributed().Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError) as error:
+        return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:  # an address that is none is a ValueError
         raise InputError(f"{address}: no Dask scheduler answers: {error}") from error
 
 

@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from dnatrace.errors import InputError
+from dnatrace.errors import (
+    InputError,
+    require_at_least,
+    require_callable,
+    require_path,
+    require_text,
+    require_whole,
+)
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.run import require_config
@@ -31,12 +38,26 @@ def check(configs: Any) -> None:
 
 def check_seeds(seeds: Any) -> None:
     """Raise unless there is a list of different whole numbers."""
-    if not isinstance(seeds, Sequence) or not all(isinstance(seed, Integral) for seed in seeds):
+    if (
+        not isinstance(seeds, Sequence)
+        or isinstance(seeds, bytes)
+        or not all(isinstance(seed, Integral) for seed in seeds)
+    ):
         raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
     if seeds and min(seeds) < 0:
         raise InputError(f"seeds: they are at least 0, not {min(seeds)}")
     if len(set(seeds)) < len(seeds):
         raise InputError("seeds: one of them stands there twice, which would count it twice")
+
+
+def check_where(*, workers: Any, cluster: Any, store: Any, track: Any) -> None:
+    """Raise unless these are a number of processes, an address, a path and a function, or None."""
+    require_whole(workers=workers)
+    if workers is not None:
+        require_at_least("workers", workers, 1)
+    require_text(cluster=cluster)
+    require_path(store=store)
+    require_callable(track=track)
 
 
 def config_of(entry: Entry) -> RunConfig:

@@ -1,12 +1,12 @@
 """Several configurations on the same seeds, side by side: run, compared, chosen from."""
 
-import html
 import json
 import math
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, Unpack
@@ -15,15 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, closest
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
 from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import named_outside, run
-from dnatrace.sweeps import costs
-from dnatrace.sweeps.entries import Entry, check, check_seeds, config_of, labelled, name_of
-from dnatrace.sweeps.spread import CONFIDENCE, Spread
+from dnatrace.sweeps import costs, view
+from dnatrace.sweeps.entries import (
+    Entry,
+    check,
+    check_seeds,
+    check_where,
+    config_of,
+    labelled,
+    name_of,
+)
+from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
 PER_MILLE = 1000.0
@@ -56,11 +64,13 @@ class Study(Generic[Label]):
 
     def against(self, baseline: Label) -> "Study[Label]":
         """Return the same study, whose tables show paired differences to a label."""
-        _check_baseline(baseline, self.summaries)
+        _check_label(baseline, self.summaries, "baseline")
         return replace(self, baseline=baseline)
 
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
+        _check_label(label, self.summaries)
+        _check_metric(metric, self.summaries[label])
         values = np.array([s[metric] for s in self.summaries[label]], dtype=np.float64)
         least, most = SUMMARY[metric].bounds if metric in SUMMARY else (-math.inf, math.inf)
         return Spread(values=scale * values, bounds=(scale * least, scale * most))
@@ -95,8 +105,9 @@ class Study(Generic[Label]):
             prices: of one test, notice or person-day, by key of `costs.COSTS`; adds money.
             baselines: labels by what they are called.
         """
-        for one in (label, *baselines.values()):
-            _check_baseline(one, self.summaries)
+        _check_label(label, self.summaries)
+        for one in baselines.values():
+            _check_label(one, self.summaries, "baseline")
         if by_group:
             return pa.Table.from_pylist(costs.averted_by_group(self, label, baselines))
         return pa.Table.from_pylist(costs.averted(self, label, baselines, prices=prices))
@@ -145,7 +156,9 @@ class Study(Generic[Label]):
         """
         other = self.baseline if baseline is None else baseline
         if other is not None:
-            _check_baseline(other, self.summaries)
+            _check_label(other, self.summaries, "baseline")
+        if isinstance(metrics, str):
+            raise InputError(f"metrics: give a list such as ['{metrics}'], not a text")
         rows = []
         for label in self.summaries:
             for metric in metrics:
@@ -168,37 +181,48 @@ class Study(Generic[Label]):
         found = self.difference(label, baseline, metric)
         return dict(zip(names, (found.mean, *found.interval), strict=True))
 
+    def to_pandas(self) -> Any:
+        """Return one row per label and seed as a pandas data frame; needs pandas."""
+        return view.runs_of(self).to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return one row per label and seed as a polars data frame; needs polars."""
+        return import_module("polars").from_arrow(view.runs_of(self))
+
+    def plot(self, metric: str = "peak_infected") -> Any:
+        """Draw a number of the summaries, a dot per seed with means and intervals; return axes."""
+        import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to import)
+
+        size = (7.0, 1.5 + 0.4 * len(self.summaries))
+        axes = plt.figure(figsize=size, layout="constrained").subplots()
+        view.draw(axes, self, metric)
+        return axes
+
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        head = "".join(f"<th>{html.escape(metric)}</th>" for metric in SHOWN)
-        rows = []
-        for label in self.summaries:
-            cells = "".join(f"<td>{self._cell(label, metric)}</td>" for metric in SHOWN)
-            rising = self.n_rising(label)
-            note = f"<br><mark>{rising} still rising on the last day</mark>" if rising else ""
-            rows.append(f"<tr><th>{html.escape(str(label))}{note}</th>{cells}</tr>")
-        caption = f"{len(self.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
-        if self.baseline is not None:
-            caption += f"; differences from {html.escape(str(self.baseline))} on the same seeds"
-        return f"<table><caption>{caption}</caption><tr><th></th>{head}</tr>{''.join(rows)}</table>"
-
-    def _cell(self, label: Label, metric: str) -> str:
-        one = self.spread(label, metric)
-        text = (
-            f"{one.mean:.4g} ± {one.half_width:.2g}<br>"
-            f"<small>median {one.median:.4g}, p95 {one.p95:.4g}</small>"
-        )
-        if self.baseline is None or label == self.baseline:
-            return text
-        gain = self.difference(label, self.baseline, metric)
-        return f"{text}<br><small>difference {gain.mean:+.4g} ± {gain.half_width:.2g}</small>"
+        return view.as_html(self, SHOWN)
 
 
-def _check_baseline(baseline: object, labels: Iterable[object]) -> None:
+def _check_label(label: object, labels: Iterable[object], what: str = "label") -> None:
     known = list(labels)
-    if baseline not in known:
-        listed = ", ".join(f"'{label}'" for label in known)
-        raise InputError(f"baseline '{baseline}' is not among the labels: {listed}")
+    if not isinstance(label, Hashable) or label not in known:
+        listed = ", ".join(f"'{one}'" for one in known)
+        guess = closest(label, map(str, known))
+        raise InputError(f"{what} '{label}' is not among the labels: {listed}{guess}")
+
+
+def _check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Raise unless a metric is a number, or absent, in every summary."""
+    numbers = [
+        [name for name, value in one.items() if isinstance(value, int | float | None)]
+        for one in summaries
+    ]
+    if not isinstance(metric, str) or any(metric not in known for known in numbers):
+        listed = ", ".join(numbers[0] if numbers else ())
+        guess = closest(metric, numbers[0] if numbers else ())
+        raise InputError(
+            f"metric '{metric}' is not among the numbers of a summary: {listed}{guess}"
+        )
 
 
 def _or_none(value: float) -> float | None:
@@ -332,11 +356,12 @@ def compare(
     """
     check(configs)
     check_seeds(seeds)
+    check_where(workers=workers, cluster=cluster, store=store, track=track)
     by_label = dict(configs) if isinstance(configs, Mapping) else labelled(configs)
     if not by_label or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
     if baseline is not None:
-        _check_baseline(baseline, by_label)
+        _check_label(baseline, by_label, "baseline")
     study = run_study(
         by_label,
         seeds=seeds,

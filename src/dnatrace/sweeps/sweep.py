@@ -136,7 +136,9 @@ def _read_seeds(seeds: Any) -> list[int]:
         if _is_count(first) and _is_count(count) and count > 0:
             return list(range(first, first + count))
     elif isinstance(seeds, list) and seeds and all(map(_is_count, seeds)):
-        return list(dict.fromkeys(seeds))
+        if len(set(seeds)) < len(seeds):
+            raise InputError("seeds: one of them stands there twice, which would count it twice")
+        return list(seeds)
     raise InputError("seeds: give a list such as [1, 2, 3] or { first = 1, count = 3 }")
 
 

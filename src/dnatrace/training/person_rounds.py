@@ -77,11 +77,11 @@ class Person(Student):
         assert self.heads is not None
         assert log.secret.messages is not None
         if self.heads.release == HeadcountRelease.DAILY:
-            alarms = standing_alarms(log.secret.messages, log.public, ALARM)
+            people, alarms = standing_alarms(log.secret.messages, log.public, ALARM)
         else:
-            alarms = news_alarms(log.public, before)
+            people, alarms = news_alarms(log.public, before)
         closeness = Closeness(fading=self.heads.fading, bounds=self.heads.bounds)
-        return head_counts(log.secret.window, alarms, closeness)
+        return head_counts(log.secret.window, alarms, closeness, of=people)
 
     def cases(self, all_numbers: Cases, first: int) -> Cases:
         """Return the cases with its own numbers alone, which begin with number `first`."""

@@ -1,8 +1,9 @@
-// Play the attacker: you are B and live with A. Guess A's test from your own scores.
+// Play the attacker: guess a housemate's test from your own scores.
 
 import { ask } from "./wire.js";
 
-const SIZE = { width: 640, height: 240, left: 14, right: 626, top: 14, bottom: 196 };
+const HEIGHT = 240;
+const EDGE = { left: 14, top: 14, bottom: HEIGHT - 44 };
 
 export function open(root, question) {
   return new Attacker(root, question);
@@ -20,8 +21,9 @@ class Attacker {
   }
 
   build(root) {
-    const lead = "You are B. You live with A, and A was tested on day 0. Your phone shows you a score every day, computed "
-      + "from what phones told each other. Was A’s test positive? The noise on the scores is there so that you cannot tell.";
+    const lead = "You live with somebody who was tested on day 0 and keeps the result secret. Your phone shows you a score "
+      + "every day, computed from what phones told each other with the method and the noise of plan A. Was the test positive? "
+      + "The noise is there so that you cannot tell.";
     this.status = make("p", { class: "progress", role: "status" });
     this.toggle = make("input", { type: "checkbox", id: "attacker-noise" });
     this.toggle.checked = true;
@@ -48,7 +50,7 @@ class Attacker {
       make("div", {},
         make("label", { class: "switch" }, this.toggle, " Noise on (as the method adds it). Off: what scores would give away."),
         this.plot,
-        make("p", { class: "question" }, "Was A’s test positive?"),
+        make("p", { class: "question" }, "Was your housemate’s test positive?"),
         make("div", { class: "go" }, this.yes, this.no, this.auto),
         this.verdict),
       make("div", {}, make("h3", {}, "How well you do"), make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Right guesses" }, this.score), figure, this.words),
@@ -109,25 +111,27 @@ class Attacker {
     const all = [...this.data.rounds.flatMap((r) => r.scores), ...typical.negative, ...typical.positive];
     const [low, high] = [Math.min(...all), Math.max(...all)];
     const span = high - low || 1;
-    const x = (i) => SIZE.left + (i / (days.length - 1)) * (SIZE.right - SIZE.left);
-    const y = (v) => SIZE.bottom - ((v - low) / span) * (SIZE.bottom - SIZE.top);
+    const width = Math.min(640, Math.max(320, this.plot.clientWidth)); // texts keep their size on a phone
+    const right = width - EDGE.left;
+    const x = (i) => EDGE.left + (i / (days.length - 1)) * (right - EDGE.left);
+    const y = (v) => EDGE.bottom - ((v - low) / span) * (EDGE.bottom - EDGE.top);
     const path = (values) => `M${values.map((v, i) => `${x(i).toFixed(1)} ${y(v).toFixed(1)}`).join("L")}`;
     const test = days.indexOf(0);
-    const svg = draw("svg", { viewBox: `0 0 ${SIZE.width} ${SIZE.height}`, role: "img" });
-    svg.setAttribute("aria-label", `Your scores from day ${days[0]} to day ${days.at(-1)} after A’s test: ${this.round.scores.map((v) => v.toFixed(2)).join(", ")}. ${this.hint()}`);
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img" });
+    svg.setAttribute("aria-label", `Your scores from day ${days[0]} to day ${days.at(-1)} after the test: ${this.round.scores.map((v) => v.toFixed(2)).join(", ")}. ${this.hint()}`);
     svg.append(
-      draw("line", { class: "grid", x1: x(test), x2: x(test), y1: SIZE.top, y2: SIZE.bottom }),
-      draw("text", { x: x(test) + 4, y: SIZE.top + 4 }, "A’s test"),
-      draw("line", { class: "axis", x1: SIZE.left, x2: SIZE.right, y1: SIZE.bottom, y2: SIZE.bottom }),
+      draw("line", { class: "grid", x1: x(test), x2: x(test), y1: EDGE.top, y2: EDGE.bottom }),
+      draw("text", { x: x(test) + 4, y: EDGE.top + 4 }, "the test"),
+      draw("line", { class: "axis", x1: EDGE.left, x2: right, y1: EDGE.bottom, y2: EDGE.bottom }),
       draw("path", { class: "series c7 v0", d: path(typical.negative), "stroke-dasharray": "7 3" }),
       draw("path", { class: "series c1 v0", d: path(typical.positive), "stroke-dasharray": "2 3" }),
       draw("path", { class: "series c0 v0 own", d: path(this.round.scores) }),
     );
     this.round.scores.forEach((v, i) => svg.append(draw("circle", { class: "dot c0 v0", cx: x(i), cy: y(v), r: 3 })));
     days.forEach((day, i) => {
-      if (day % 2 === 0) svg.append(draw("text", { x: x(i), y: SIZE.bottom + 16, "text-anchor": "middle" }, day));
+      if (day % 2 === 0) svg.append(draw("text", { x: x(i), y: EDGE.bottom + 16, "text-anchor": "middle" }, day));
     });
-    svg.append(draw("text", { class: "name", x: SIZE.left, y: SIZE.height - 8 }, "days after A’s test; up: more at risk"));
+    svg.append(draw("text", { class: "name", x: EDGE.left, y: HEIGHT - 8 }, "days after your housemate’s test; up: more at risk"));
     const key = make("p", { class: "note key" }, swatch({ colour: "c0", shade: "v0" }), " your scores ", swatch({ colour: "c1", shade: "v0", dash: "2 3" }), " typical if positive ", swatch({ colour: "c7", shade: "v0", dash: "7 3" }), " typical if negative");
     this.plot.replaceChildren(svg, key);
   }
@@ -151,7 +155,7 @@ class Attacker {
     tally.right += positive === truth;
     tally.machine += machine === truth;
     this.history[side].push((100 * tally.right) / tally.rounds);
-    this.verdict.textContent = `Last round: ${positive === truth ? "right" : "wrong"}, A’s test was ${truth ? "positive" : "negative"}.`;
+    this.verdict.textContent = `Last round: ${positive === truth ? "right" : "wrong"}, the test was ${truth ? "positive" : "negative"}.`;
     this.at += 1;
     if (this.at >= this.data.rounds.length) {
       this.count();
@@ -212,7 +216,8 @@ class Attacker {
     ];
     if (!this.noise) parts.push("Without noise nothing limits you.");
     else if (epsilon === null) parts.push("Nothing is proved that would limit you over all time.");
-    else parts.push(`ε = ${shown(epsilon)} for one test of a person, for ever: nobody, whatever they compute, is right more than ${shown(100 * limit)} times in 100.`);
+    else if (limit > 0.999) parts.push(`ε = ${shown(epsilon)} for one test of a person, for ever: so large that it limits nobody.`);
+    else parts.push(`ε = ${shown(epsilon)} for one test of a person, for ever: nobody, whatever they compute, is right more than ${shown(100 * limit)} times in 100: odds of ${shown(limit / (1 - limit))} to 1 where a coin has 1 to 1.`);
     this.words.textContent = parts.join(" ");
   }
 }

@@ -13,15 +13,17 @@ export class Form {
     this.fields = [];
     this.values = { a: {}, b: {} };
     this.problems = { a: {}, b: {} };
-    this.private = true;
+    this.private = { a: true, b: true };
+    this.known = new Map(offered.parameters.map((one) => [one.key, one]));
     this.element = document.getElementById("question");
     this.buildCards();
     this.buildControls();
+    this.buildOther();
     this.compare = document.getElementById("compare");
     this.compare.addEventListener("change", () => this.toggleB());
     this.seeds = document.getElementById("seeds");
     this.seeds.addEventListener("input", () => this.edited());
-    document.getElementById("reset").addEventListener("click", () => this.restore({ ...this.base(), a: {}, b: null }));
+    document.getElementById("reset").addEventListener("click", () => this.restore({ ...this.base(), a: {}, b: null, own: null }));
     const all = document.getElementById("all");
     all.addEventListener("toggle", () => all.open && this.buildParameters());
     document.getElementById("find").addEventListener("input", () => this.filter());
@@ -32,9 +34,10 @@ export class Form {
   }
 
   /** Take settings as a link has them. */
-  restore({ preset, scenario, a = {}, b = null, seeds = null }) {
-    const first = this.offered.situations[0];
-    this.state = { preset: preset ?? first.preset, scenario: scenario ?? null, a: { ...a }, b: b && { ...b } };
+  restore({ preset, scenario, a = {}, b = null, own = null, seeds = null }) {
+    const first = this.offered.situations[0].preset;
+    this.state = { preset: preset ?? first, scenario: scenario ?? null, a: { ...a }, b: b && { ...b }, own: null };
+    if (b && own) this.state.own = { preset: own.preset ?? first, scenario: own.scenario ?? null };
     this.seeds.value = seeds ?? (this.seeds.value || this.offered.seeds);
     this.compare.checked = this.state.b !== null;
     this.markCard();
@@ -44,10 +47,23 @@ export class Form {
 
   /** The question as the server takes it. */
   question() {
-    const { preset, scenario, a, b } = this.state;
-    const arms = { a: { preset, scenario, set: a } };
-    if (b) arms.b = { preset, scenario, set: b };
+    const { a, b } = this.state;
+    const arms = { a: { ...this.situation("a"), set: { ...a } } };
+    if (b) arms.b = { ...this.situation("b"), set: { ...b } };
     return { arms, seeds: Number(this.seeds.value) };
+  }
+
+  /** Where a plan begins: B has a situation of its own, or that of A. */
+  situation(arm) {
+    const { preset, scenario } = (arm === "b" && this.state.own) || this.state;
+    return { preset, scenario };
+  }
+
+  /** The question with all values that hold, to be compared with later ones. */
+  held() {
+    const question = this.question();
+    const values = Object.fromEntries(Object.keys(question.arms).map((arm) => [arm, { ...this.values[arm] }]));
+    return { question, values };
   }
 
   settings() {
@@ -62,7 +78,10 @@ export class Form {
     for (const situation of this.offered.situations) {
       const radio = make("input", { type: "radio", name: "situation", value: situation.name });
       radio.situation = situation;
-      radio.addEventListener("change", () => this.restore({ ...situation, a: {}, b: this.state.b && {} }));
+      radio.addEventListener("change", () => {
+        const { b, own } = this.state;
+        this.restore({ ...situation, a: {}, b: own ? b : b && {}, own });
+      });
       const words = make("span", {}, make("strong", {}, situation.label), situation.title);
       (situation.first ? first : more).append(make("label", { class: "card" }, radio, words));
     }
@@ -76,12 +95,35 @@ export class Form {
     }
   }
 
+  /** B begins in the situation of A, or in one of its own. */
+  buildOther() {
+    this.other = document.getElementById("situation-b");
+    this.other.append(make("option", { value: "" }, "the same situation as A"));
+    for (const { name, label } of this.offered.situations) this.other.append(make("option", { value: name }, label));
+    this.other.addEventListener("change", async () => {
+      const card = this.offered.situations.find(({ name }) => name === this.other.value);
+      const own = card ? { preset: card.preset, scenario: card.scenario } : null;
+      const b = own ? await this.sizeOfA(own) : {};
+      this.restore({ ...this.state, b, own });
+    });
+  }
+
+  /** What makes another situation as large and as long as A, so that the two can be compared. */
+  async sizeOfA(own) {
+    const { a } = await ask("check", { arms: { a: { ...own, set: {} } } });
+    const differ = (key) => a.values && a.values[key] !== this.values.a[key];
+    const keys = [...(differ("people") ? ["people", "initially_infected"] : []), ...(differ("days") ? ["days"] : [])];
+    return Object.fromEntries(keys.map((key) => [key, this.values.a[key]]).filter(([, value]) => value !== null));
+  }
+
   // ---- Controls ---------------------------------------------------------------------------------
 
   buildControls() {
-    const grid = document.getElementById("controls");
-    grid.append(make("span", { class: "head" }), head("A"), head("B"));
-    for (const control of this.offered.controls) grid.append(...this.row(control, control.label, control.unit));
+    for (const [id, controls] of [["controls", this.offered.controls], ["lever-grid", this.offered.levers]]) {
+      const grid = document.getElementById(id);
+      grid.append(make("span", { class: "head" }), head("A"), head("B"));
+      for (const control of controls) grid.append(...this.row(control, control.label, control.unit));
+    }
   }
 
   /** A label, and an input each for A and B. */
@@ -118,8 +160,7 @@ export class Form {
   filter() {
     const words = document.getElementById("find").value.toLowerCase().split(/\s+/);
     for (const { known, parts, text } of this.rows ?? []) {
-      const named = this.values.a[`${known.key.split(".")[0]}.name`];
-      const idle = known.of.length && !known.of.includes(named) && !(known.key in this.state.a);
+      const idle = ["a", "b"].every((arm) => !this.state[arm] || (this.isIdle(arm, known.key) && !(known.key in this.state[arm])));
       const hidden = idle || !words.every((word) => text.includes(word));
       for (const part of parts) part.classList.toggle("gone", Boolean(hidden));
     }
@@ -127,14 +168,35 @@ export class Form {
 
   toggleB() {
     this.state.b = this.compare.checked ? { ...this.state.a } : null;
+    this.state.own = null;
+    this.values.b = { ...this.values.a };
+    this.private.b = this.private.a;
     this.show();
+    this.filter();
     this.edited();
   }
 
   set(arm, key, value) {
-    if (value === undefined) delete this.state[arm][key];
-    else this.state[arm][key] = value;
+    const own = this.state[arm];
+    if (value === undefined) delete own[key];
+    else own[key] = value;
+    const name = `${key.split(".")[0]}.name`;
+    if (key === name) {
+      // What the last method or policy alone had goes with it.
+      for (const other of Object.keys(own)) if (other.split(".")[0] === key.split(".")[0] && this.isOfOthers(other, value)) delete own[other];
+    } else if (value !== undefined && this.isIdle(arm, key)) own[name] = this.known.get(key).of[0]; // who sets a lever wants its policy
     this.edited();
+  }
+
+  /** Whether a setting belongs to other methods or policies than the named one. */
+  isOfOthers(key, name) {
+    const of = this.known.get(key)?.of ?? [];
+    return of.length > 0 && !of.includes(name);
+  }
+
+  isIdle(arm, key) {
+    const name = `${key.split(".")[0]}.name`;
+    return this.isOfOthers(key, this.state[arm]?.[name] ?? this.values[arm][name]);
   }
 
   // ---- Checking ---------------------------------------------------------------------------------
@@ -154,13 +216,24 @@ export class Form {
     if (turn !== this.turn) return this.ok;
     for (const arm of ["a", "b"]) {
       this.problems[arm] = found[arm]?.problems ?? {};
-      if (found[arm]?.values) this.values[arm] = found[arm].values;
+      if (!found[arm]?.values) continue;
+      this.values[arm] = found[arm].values;
+      this.private[arm] = found[arm].private;
     }
-    if (found.a.values) this.private = found.a.private || Boolean(found.b?.private);
     this.show();
+    this.unfold();
     this.filter();
     this.changed();
     return this.ok;
+  }
+
+  /** Open what is folded where there is something to see: levers that are in use, what is wrong. */
+  unfold() {
+    const levers = document.getElementById("levers");
+    const uses = Object.keys(this.question().arms).some((arm) => this.values[arm]["policy.name"] === this.offered.lever_policy);
+    if (uses && !this.used) levers.open = true;
+    this.used = uses;
+    if (levers.querySelector("[aria-invalid=true]")) levers.open = true;
   }
 
   get ok() {
@@ -175,13 +248,19 @@ export class Form {
   show() {
     const withB = this.state.b !== null;
     this.element.classList.toggle("with-b", withB);
+    const { own } = this.state;
+    const named = own && this.offered.situations.find((one) => one.preset === own.preset && one.scenario === own.scenario);
+    this.other.value = named?.name ?? "";
+    document.getElementById("about-b").textContent = withB && named ? `${named.title}.` : "";
     for (const field of this.fields) {
       const arm = field.arm;
       if (arm === "b" && !withB) continue;
-      const other = arm === "b" ? this.values.a[field.spec.key] : this.values.a[field.spec.key];
-      field.show(this.state[arm][field.spec.key], this.values[arm][field.spec.key], this.problems[arm][field.spec.key]);
-      field.mark(arm === "b" && JSON.stringify(this.values.b[field.spec.key]) !== JSON.stringify(other));
-      field.idle(field.spec.key.startsWith("privacy.") && !this.private && !field.spec.meaning);
+      const { key } = field.spec;
+      const idle = this.isIdle(arm, key);
+      field.show(this.state[arm][key], idle ? undefined : this.values[arm][key], this.problems[arm][key]);
+      field.mark(arm === "b" && JSON.stringify(this.values.b[key]) !== JSON.stringify(this.values.a[key]));
+      field.idle(key.startsWith("privacy.") && !this.private[arm] && !field.spec.meaning);
+      field.offer(idle ? this.known.get(key).of[0] : "");
     }
     for (const arm of ["a", "b"]) this.showRest(arm);
     const seeds = document.getElementById("problem-seeds");
@@ -259,12 +338,21 @@ class Field {
     else if (own === undefined && Array.isArray(value)) {
       this.input.value = "";
       this.input.placeholder = "by age";
-    } else this.input.value = value === null ? "" : this.text(value);
+    } else {
+      this.input.value = value === null ? "" : this.text(value);
+      this.input.placeholder = "";
+    }
   }
 
   text(value) {
     if (typeof value !== "number") return written(value);
     return String(this.spec.scale ? Number((value * this.spec.scale).toPrecision(12)) : value);
+  }
+
+  /** A setting that the plan does not have yet: typing one chooses what has it. */
+  offer(owner) {
+    if (owner && this.input.type === "text") this.input.placeholder = "off";
+    this.input.title = owner ? `A value here chooses “${owner}”.` : this.quiet;
   }
 
   mark(differs) {
@@ -273,6 +361,6 @@ class Field {
 
   idle(idle) {
     this.cell.classList.toggle("idle", idle);
-    this.input.title = idle ? "This method adds no noise: ε has no effect." : "";
+    this.quiet = idle ? "This method adds no noise: ε has no effect." : "";
   }
 }

@@ -75,16 +75,16 @@ class Inside {
     this.choice.addEventListener("change", () => this.choose(Number(this.choice.value)));
     this.about = make("p", { class: "about", "aria-live": "polite" });
     this.fortnight = make("tbody");
-    const columns = ["Day", "Truth", "Met", "of them ill", "Test", "At home", "Heard (secret)", "Without noise (secret)", "Shown"];
+    const columns = ["Day", "Truth", "Met", "of them ill", "Test", "At home", "Heard*", "Quiet*", "Shown"];
     const head = make("tr", {}, ...columns.map((name) => make("th", { scope: "col" }, name)));
     const table = make("table", {}, make("thead", {}, head), this.fortnight);
     return make("div", { class: "side" },
       make("label", { for: "inside-person" }, "Person "), this.choice, this.about,
       make("h3", {}, "Their fortnight"),
       make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "The fortnight of the chosen person" }, table),
-      make("p", { class: "note" }, "Heard: of everybody met in 14 days, how many the phone takes to be infectious. Shown and "
-        + "without noise: the share of all people whose score is lower. Of the people met, those in the picture count as ill "
-        + "or not."),
+      make("p", { class: "note" }, "* A secret of the phone. Heard: of everybody met on the days it keeps, how many the phone takes to be "
+        + "infectious. Shown: the share of all people whose score is lower; quiet: what it would be without noise. Of the "
+        + "people met, those in the picture count as ill or not."),
     );
   }
 
@@ -155,7 +155,7 @@ class Inside {
     });
     const width = (Math.max(...spots.map(([x]) => x)) + 1) * TILE;
     const height = (Math.max(...spots.map(([, y]) => y)) + 1) * TILE;
-    this.map.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.map.setAttribute("viewBox", `-4 -14 ${width + 22} ${height + 18}`); // room for marks beside people
     this.lines = draw("g", { class: "meets" });
     this.dots = people.map((_, i) => this.dot(i));
     this.map.replaceChildren(walls, this.lines, ...this.dots.map((dot) => dot.group));
@@ -236,7 +236,7 @@ class Inside {
 
   phone(i, today) {
     if (!this.data.app[i]) return "They have no app.";
-    const heard = `The phone has heard of ${shown(today.heard[i])} infectious people in 14 days (secret).`;
+    const heard = `The phone has heard of ${shown(today.heard[i])} infectious people in ${this.data.window} days (secret).`;
     const shows = `It shows a score above ${shown(today.shown[i])} % of all people`;
     if (!this.data.private) return `${heard} ${shows}; this method adds no noise.`;
     return `${heard} ${shows}; without noise it would be ${shown(today.quiet[i])} %.`;

@@ -8,6 +8,7 @@ const LOOKS = {
   floor: { colour: "c7", shade: "v0", dash: "7 3" },
   nothing: { colour: "c3", shade: "v0", dash: "2 3" },
 };
+const HEADS = { a: "A", b: "B", floor: "Floor of A", nothing: "Nothing done" };
 const SHORT = { a: "A", b: "B", floor: "floor", nothing: "nothing done" };
 
 export class StudyView {
@@ -15,6 +16,8 @@ export class StudyView {
     this.offered = offered;
     this.ended = ended;
     this.figure = document.getElementById("live");
+    this.id = this.shown = null; // the study that was asked for, and the one that is shown
+    this.pending = false;
     this.hidden = new Set();
     const select = this.figure.querySelector("[name=quantity]");
     select.append(...offered.quantities.map((q) => make("option", { value: q.key }, q.label)));
@@ -23,6 +26,18 @@ export class StudyView {
       document.querySelector(`#digits [name=${name}]`).addEventListener("change", () => this.showDigits());
     }
     document.getElementById("digits").addEventListener("toggle", () => this.showDigits());
+  }
+
+  /** A question is on its way: until its own study speaks, what is shown answers another one. */
+  asking() {
+    this.pending = true;
+    this.mark();
+  }
+
+  /** The question was asked, or could not be: its study, or the last one, is what counts. */
+  asked() {
+    this.pending = false;
+    this.mark();
   }
 
   /** Ask, and follow what happens. The same question finds the same study, also from another tab. */
@@ -37,6 +52,25 @@ export class StudyView {
     this.source?.close();
     this.id = id;
     this.source = listen(`studies/${id}/events`, (event) => this.hear(event), (lost) => this.lost(lost));
+    this.mark();
+  }
+
+  /** Whether what is shown is, to its last run, the answer to the last question. */
+  get isAnswer() {
+    return !this.isElsewhere && !this.isRunning;
+  }
+
+  /** Whether what is shown belongs to another question than the last one. */
+  get isElsewhere() {
+    return this.pending || this.id !== this.shown;
+  }
+
+  /** Tell, also those who cannot see it, whether the answer is there, and of which study it is. */
+  mark() {
+    const place = document.getElementById("answer");
+    place.setAttribute("aria-busy", String(!this.isAnswer));
+    if (this.shown) place.dataset.study = this.shown;
+    this.progress();
   }
 
   /** Tell that the stream broke; it connects again by itself, unless the server knows it no more. */
@@ -47,7 +81,9 @@ export class StudyView {
     } catch (error) {
       trouble(error.message);
     }
-    if (forGood) this.over("stopped");
+    if (!forGood) return;
+    this.id = this.shown;
+    this.over("stopped");
   }
 
   stop() {
@@ -74,6 +110,7 @@ export class StudyView {
     Object.assign(this, { arms: event.arms, seeds: event.seeds, places: event.places, runs: event.runs });
     this.people = Object.fromEntries(event.arms.map((arm, i) => [arm.key, event.people[i]]));
     this.state = event.state;
+    this.shown = event.id;
     document.getElementById("notes").replaceChildren();
     event.notes.forEach((words) => this.note(words));
     this.figure.hidden = false;
@@ -81,8 +118,7 @@ export class StudyView {
     this.forget();
     this.buildLegend();
     this.say(event.answer);
-    if (event.state !== "running") this.over(event.state);
-    else this.ended(false);
+    this.over(event.state);
   }
 
   day({ run, row }) {
@@ -108,7 +144,8 @@ export class StudyView {
   over(state) {
     this.state = state;
     this.ended(state !== "running");
-    this.progress();
+    if (state !== "running" && this.runs) this.draw(); // the picture is there when the answer is
+    this.mark();
   }
 
   note(words) {
@@ -117,13 +154,16 @@ export class StudyView {
 
   // ---- Words and numbers ------------------------------------------------------------------------
 
-  say({ sentences, sure, table, statements }) {
-    document.getElementById("said").hidden = !sentences.length;
+  say({ sentences, topics, sure, table, statements }) {
+    document.getElementById("said").hidden = false;
+    document.getElementById("meaning").hidden = sentences.length < 2;
     document.getElementById("numbers").hidden = !table.length;
     document.getElementById("take").hidden = !table.length;
     const [first, ...rest] = sentences;
-    document.getElementById("sentence").textContent = first ?? "";
-    document.getElementById("sentences").replaceChildren(...rest.map((text) => make("p", {}, text)));
+    document.getElementById("sentence").textContent = first ?? "The first run is on its way, day by day.";
+    document.getElementById("sentences").replaceChildren(
+      ...rest.flatMap((text, i) => [make("dt", {}, topics[i + 1] === topics[i] ? "" : topics[i + 1]), make("dd", {}, text)]),
+    );
     document.getElementById("sure").textContent = sure;
     if (table.length) this.showTable(table);
     this.showPromises(statements);
@@ -132,7 +172,7 @@ export class StudyView {
 
   showTable(rows) {
     const head = make("tr", {}, make("th", { scope: "col" }, ""));
-    for (const { key, label } of this.arms) head.append(make("th", { scope: "col", class: `arm ${LOOKS[key].colour} v0` }, label));
+    for (const { key } of this.arms) head.append(make("th", { scope: "col", class: `arm ${LOOKS[key].colour} v0` }, HEADS[key]));
     document.querySelector("#table thead").replaceChildren(head);
     document.querySelector("#table tbody").replaceChildren(
       ...rows.map(({ label, cells, differences }) => {
@@ -182,6 +222,9 @@ export class StudyView {
   }
 
   progress() {
+    const place = document.getElementById("progress");
+    if (this.isElsewhere) place.textContent = "Asking: the first day comes in a moment.";
+    if (this.isElsewhere || !this.runs) return;
     const total = this.runs.length;
     const done = this.runs.filter((run) => run.state === "done").length;
     const days = this.runs.reduce((sum, run) => sum + run.rows.length, 0);
@@ -193,7 +236,6 @@ export class StudyView {
       stopped: `Stopped: ${done} of ${total} runs are over and kept.`,
       failed: "All runs failed.",
     };
-    const place = document.getElementById("progress");
     if (place.textContent !== words[this.state]) place.textContent = words[this.state];
   }
 
@@ -217,11 +259,14 @@ export class StudyView {
 
   wantFrame() {
     if (this.frame || !this.runs) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = null;
-      this.chart.redraw();
-      this.progress();
-    });
+    this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = null;
+    this.chart.redraw();
+    this.progress();
   }
 
   get quantity() {

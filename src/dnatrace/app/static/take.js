@@ -1,7 +1,5 @@
 // Take it away: files, the chart as a picture, the same numbers in other words, the link.
 
-import { ask } from "./wire.js";
-
 export class Take {
   constructor(offered, link) {
     document.getElementById("store").textContent = offered.store;
@@ -19,13 +17,12 @@ export class Take {
   }
 
   /** The files of a study, and its question in other words. */
-  async offer(id, question) {
+  offer(id, words) {
     for (const [name, file] of [["report", "report.html"], ["days", "days.csv"], ["runs", "runs.csv"]]) {
       const link = document.getElementById(`take-${name}`);
       link.href = `studies/${id}/${file}`;
       link.download = `dnatrace-${file}`;
     }
-    const words = await ask("words", question);
     block("commands", Object.entries(words.command).map(([arm, text]) => [arm.toUpperCase(), text, null]));
     block("python", [["", words.python, "dnatrace_study.py"]]);
     block("tomls", Object.entries(words.toml).map(([arm, text]) => [arm.toUpperCase(), text, `dnatrace-${arm}.toml`]));

@@ -1,0 +1,1 @@
+"""What makes pages from code: outputs, figures, notebooks, references."""
