@@ -155,7 +155,8 @@ def test_scores_times_contacts():
 
 def test_the_echo_of_the_documentation(capsys):
     """The code of the page on the method prints what stands below it."""
-    page = (Path(__file__).parents[1] / "docs" / "method.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "method.md").read_text(encoding="utf-8")
+    page = page[page.index("## The echo") :]
     found = re.search(r"```python\n(import numpy.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     assert found is not None
     exec(compile(found[1], "method.md", "exec"), {})
