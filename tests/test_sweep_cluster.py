@@ -175,3 +175,11 @@ def test_without_dask_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"pip install 'dnatrace\[cluster\]'"):
         sweep(read_sweep(file), tmp_path / "store", cluster="tcp://127.0.0.1:1")
+
+
+@pytest.mark.slow
+def test_the_script_of_a_cluster_that_breaks(capsys):
+    from verification import cluster as script
+
+    assert script.main(["--quick"]) == 0
+    assert "the same store, byte for byte" in capsys.readouterr().out
