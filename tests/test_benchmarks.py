@@ -17,7 +17,7 @@ def test_the_first_run_compiles_each_kernel_once_and_none_of_another_method():
     ours = Counter(
         row["kernel"] for row in first["compiled"] if row["kernel"].startswith("dnatrace.")
     )
-    assert "dnatrace.networks._runtime_kernels.decode" in ours  # it would say nothing without
+    assert "dnatrace.networks._decoder_kernels.decode" in ours  # it would say nothing without
     # One signature per kernel: `_layer` reads read-only weights and noisy numbers alike.
     assert {name: n for name, n in ours.items() if n > 1} == {}
     assert not [name for name in ours if "inference._kernels" in name]  # rounds of fn

@@ -10,7 +10,8 @@ from dnatrace.errors import InputError
 from dnatrace.methods.base import Setup
 from dnatrace.methods.fn import FnSettings
 from dnatrace.methods.tally import Tally
-from dnatrace.networks.decoder import Decoder, DecoderInputs, load_decoder, shapes
+from dnatrace.networks.decoder import Decoder, load_decoder, shapes
+from dnatrace.networks.decoder_inputs import DecoderInputs
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.accounting import Target
 from dnatrace.records import Diary

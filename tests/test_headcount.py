@@ -15,13 +15,8 @@ from dnatrace.inference import heads, own_tests
 from dnatrace.inference.exchange import ExchangeKind, OwnTests
 from dnatrace.inference.heads import Closeness, head_counts
 from dnatrace.methods.headcount import DECODERS, OF_WORLD, HeadcountRelease, HeadcountSettings
-from dnatrace.networks.decoder import (
-    DecoderInputs,
-    Heads,
-    head_evidence,
-    load_decoder,
-    write_decoder,
-)
+from dnatrace.networks.decoder import Heads, load_decoder, write_decoder
+from dnatrace.networks.decoder_inputs import DecoderInputs, head_evidence
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.records import ContactWindow, DayContacts

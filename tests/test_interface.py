@@ -92,7 +92,7 @@ def test_a_result_becomes_a_frame_of_polars(monkeypatch):
 def test_help_on_run_is_enough_to_use_it():
     """The example of the docstring runs as it is printed there, smaller."""
     lines = [x[4:] for x in inspect.getdoc(dt.run).splitlines() if x.startswith("    ")]
-    example = "\n".join(itertools.takewhile(lambda x: not x.startswith("config:"), lines[:5]))
+    example = "\n".join(itertools.takewhile(lambda x: not x.startswith("config:"), lines[:4]))
     small = example.replace("people=1000, days=30", "people=100, days=5")
     assert small != example
     names = {"dt": dt}

@@ -17,14 +17,12 @@ from dnatrace.methods.base import Needs, Setup
 from dnatrace.methods.tally import ContactRate, Tally, tallies
 from dnatrace.networks.decoder import (
     Alarm,
-    DecoderInputs,
-    common_inputs,
     decoder_names,
     decoder_path,
     load_decoder,
-    scaled_tallies,
     write_decoder,
 )
+from dnatrace.networks.decoder_inputs import DecoderInputs, common_inputs, scaled_tallies
 from dnatrace.networks.runtime import model_path
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, PublicEvent, Target, Unit
 from dnatrace.privacy.audit import audit

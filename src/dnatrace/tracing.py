@@ -271,7 +271,7 @@ class Loop:
     def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
         """Tell the simulator who of the living stays at home."""
         isolated, policy_state = self.policy.isolate(day, state.policy)
-        isolated = isolated & _alive(self.simulator.states)
+        isolated = isolated & (self.simulator.states != CourseState.DEATH)
         self.simulator.isolate(isolated)
         return isolated, policy_state
 
@@ -295,7 +295,7 @@ class Loop:
         before: NDArray[np.uint8],
         states: NDArray[np.uint8],
     ) -> Situation:
-        reachable = ~state.queue.waiting & _alive(states)
+        reachable = ~state.queue.waiting & (states != CourseState.DEATH)
         return Situation(
             day=state.day + 1,
             eligible=state.has_app & ~isolated & reachable,
@@ -340,7 +340,7 @@ class Loop:
             onsets=situation.onsets,
             households=self.simulator.households,
             has_app=state.has_app,
-            alive=_alive(self.simulator.states),
+            alive=self.simulator.states != CourseState.DEATH,
             contacts=contacts if self.tells_contacts else None,
         )
 
@@ -396,7 +396,3 @@ class Loop:
 def _onsets(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the `Severity` of symptoms that began between two days: uint8 [people]."""
     return np.where(_SEVERITY[before] == Severity.NONE, _SEVERITY[after], np.uint8(Severity.NONE))
-
-
-def _alive(states: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    return states != CourseState.DEATH

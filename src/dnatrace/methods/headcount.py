@@ -23,15 +23,8 @@ from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, RELEASE
 from dnatrace.methods.tally import ContactRate, trained_on
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import (
-    SENSITIVITY,
-    Alarm,
-    Decoder,
-    DecoderInputs,
-    Heads,
-    head_evidence,
-    load_decoder,
-)
+from dnatrace.networks.decoder import SENSITIVITY, Alarm, Decoder, Heads, load_decoder
+from dnatrace.networks.decoder_inputs import DecoderInputs, head_evidence
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded

@@ -19,14 +19,8 @@ from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFac
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, RELEASE
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import (
-    DEFAULT_DECODER,
-    SENSITIVITY,
-    Alarm,
-    Decoder,
-    DecoderInputs,
-    load_decoder,
-)
+from dnatrace.networks.decoder import DEFAULT_DECODER, SENSITIVITY, Alarm, Decoder, load_decoder
+from dnatrace.networks.decoder_inputs import DecoderInputs
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.mechanisms import GaussianMechanism
 from dnatrace.privacy.release import Bounded

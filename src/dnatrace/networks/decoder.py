@@ -19,7 +19,6 @@ error rates of tests). This one is a network with two hidden layers. Inputs, in 
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,32 +28,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.networks import _runtime_kernels as kernels
+from dnatrace.networks import _decoder_kernels as kernels
 from dnatrace.networks import model_file
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW, check_weights
-from dnatrace.networks.inputs import groups_or_unknown, newest_first_by_person
-from dnatrace.records import NOT_TESTED, Diary
-from dnatrace.seir import TestErrors
+from dnatrace.networks.decoder_inputs import (
+    N_COMMON,
+    DecoderInputs,
+    Floats,
+    common_inputs,
+    scaled_tallies,
+)
+from dnatrace.records import Diary
 from dnatrace.threads import in_parts
 
 DEFAULT_DECODER = "tally"
-N_COMMON = 3
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
 DIARY_ROWS = (Diary.ASKED, Diary.TOLD, Diary.AT_HOME)  # read day by day
 N_DIARY = len(DIARY_ROWS) * WINDOW + 1
 N_INPUTS = WINDOW + _KNOWN
 SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
-_SPREAD = 4.0  # of tallies between people, about
-# Of head counts: how many people of a release alarm, about; how many times more likely an alarm
-# makes an infection; the variance of a count that is no whole number; and where counting ends.
-_USUAL_ALARMS, _RISK, _ROUNDING, _MOST_HEADS = 0.02, 30.0, 0.02, 3
 _STEPS = 2.0**20  # of an alarm
 MOST_CHANNELS = 16
-LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
-_LEAST_ERROR = 1e-3
 _WORTH_THREADS = 4096  # people
 
-Floats = NDArray[np.float32]  # in networks; in methods, inference and privacy it is float64
 Weights = Mapping[str, Floats]
 
 
@@ -124,93 +120,6 @@ class Heads:
             bounds=tuple(float(bound) for bound in bounds),
             merged_above=None if about["merged_above"] is None else float(about["merged_above"]),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DecoderInputs:
-    """What a decoder reads beside noisy tallies: what a person knows without any message.
-
-    Attributes:
-        outcomes: own tests, int8 [days, people], oldest day first: 1, 0 or -1 without a test.
-        mean_contacts: average contacts per day, float64 [people].
-        age_groups: decade of age, uint8 [people]; None when unknown.
-        test_errors: what phones believe of tests.
-        diary: flags of `records.Diary`, uint8 [days, people], oldest day first; None without.
-    """
-
-    outcomes: NDArray[np.int8]
-    mean_contacts: NDArray[np.float64]
-    age_groups: NDArray[np.uint8] | None
-    test_errors: TestErrors
-    diary: NDArray[np.uint8] | None = None
-
-    def flags(self) -> NDArray[np.uint8]:
-        """Return the diary [people, 14], newest first; blank where there is none."""
-        if self.diary is None:
-            return np.zeros((self.outcomes.shape[1], WINDOW), dtype=np.uint8)
-        return newest_first_by_person(self.diary, 0)
-
-    def diary_by_day(self) -> NDArray[np.uint8]:
-        """Return the diary [days, people], oldest day first; one blank day where there is none."""
-        if self.diary is None:
-            return np.zeros((1, self.outcomes.shape[1]), dtype=np.uint8)
-        return np.ascontiguousarray(self.diary)
-
-    def by_day(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
-        """Return own tests [days, people], oldest first, log(1 + contacts) and age groups."""
-        n_days, n_people = self.outcomes.shape
-        if n_days > WINDOW:
-            raise InputError(f"a window of {n_days} days; decoders read {WINDOW}")
-        log_contacts = np.log1p(self.mean_contacts).astype(np.float32)
-        groups = groups_or_unknown(self.age_groups, n_people)
-        return np.ascontiguousarray(self.outcomes), log_contacts, groups
-
-    def personal(self) -> tuple[NDArray[np.int8], Floats, NDArray[np.uint8]]:
-        """Return own tests [people, 14], newest first, log(1 + contacts) and age groups."""
-        own = newest_first_by_person(self.outcomes, NOT_TESTED)
-        log_contacts = np.log1p(self.mean_contacts).astype(np.float32)
-        return own, log_contacts, groups_or_unknown(self.age_groups, len(own))
-
-
-def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
-    """Return noisy tallies on the scale of the network: float32, of the shape that was given."""
-    return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
-
-
-def head_evidence(numbers: NDArray[Any], noise: Any) -> Floats:
-    """Return what noisy head counts say for an infection: float32, of the shape that was given.
-
-    Heads are rare and whole. So a number with little noise is either next to 0, and says nothing,
-    or somebody; with much noise a number says what it is over the variance, and vanishes by itself.
-    Between the two is Bayes' rule: the expected number of heads h given the noisy one, up to 3, and
-    with it log(1 + 30·h), less that of a number of 0, so that 0 is no evidence. `noise` is the
-    standard deviation in heads: the multiplier of the mechanism, as the sensitivity is 1.
-
-    Cost: four exponentials and logarithms per number.
-    """
-    variance = noise * noise + _ROUNDING
-    nothing = 1.0 + _RISK * _expected_heads(np.zeros_like(variance), variance)
-    evidence = np.log((1.0 + _RISK * _expected_heads(numbers, variance)) / nothing)
-    return np.asarray(evidence, dtype=np.float32)
-
-
-def _expected_heads(numbers: Any, variance: Any) -> Any:
-    """Return about how many heads a noisy number is: k or more against k - 1, for every k."""
-    total = 0.0
-    for k in range(1, _MOST_HEADS + 1):
-        odds = (numbers - (k - 0.5)) / variance + math.log(_USUAL_ALARMS / k)
-        total = total + 0.5 * (1.0 + np.tanh(0.5 * odds))
-    return total
-
-
-def common_inputs(noise: Any, error_rates: Any) -> Floats:
-    """Return the inputs that are the same for everybody: float32 [..., 3].
-
-    Error rates are [..., 2], false positive first.
-    """
-    noise = np.clip(np.asarray(noise, dtype=np.float64), LEAST_NOISE, MOST_NOISE)
-    rates = np.log(np.asarray(error_rates, dtype=np.float64) + _LEAST_ERROR)
-    return np.concatenate([0.5 * np.log(noise)[..., None], rates], axis=-1).astype(np.float32)
 
 
 def shapes(width: int, channels: int = 1, *, diary: bool = False) -> dict[str, tuple[int, ...]]:

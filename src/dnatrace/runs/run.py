@@ -101,42 +101,34 @@ def run(
         config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
         result = dt.run(config)
         result.summary["peak_infected"]  # the largest share of people in state I
-        result.daily                     # an Arrow table with one row per day; to_pandas()
-        result.plot()                    # the epidemic, and what was done against it
+        result.plot()  # of result.daily, a table with one row per day
 
     `dt.methods()`, `dt.presets()` and `dt.scenarios()` list what there is to choose from;
-    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations, and
-    `dnatrace config parameters` prints every key. The same configuration gives the same result,
-    on any number of threads. `dt.compare` runs several on common seeds.
+    `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations. The
+    same configuration gives the same result; `dt.compare` runs several on common seeds.
 
     Args:
         config: what to run.
         method: an object to use instead of the configuration's method: a `methods.base.Method` or
             a `methods.ranker.Ranker`. Without a name its result has no digest and cannot be stored.
-        name: what the object is called in stores and reports, with its version. Runs of one name,
-            one seed and the same other settings count as the same run.
+        name: what the object is called in stores, with its version; it names the run.
         track: wraps the days, for instance with a progress bar.
         watch: is given the row of every day when it ends; what it raises ends the run.
-        checkpoint: a file to keep the run in while it lasts: called again after it was killed, it
-            resumes after the last day that was kept, to the same bits. Removed at the end.
+        checkpoint: a file that keeps the run while it lasts: a killed one resumes, same bits.
         checkpoint_every: how many days are run between two writings.
 
     Raises:
-        InputError: something is wrong with the configuration; the message says what, in one line.
+        InputError: something is wrong; the message says what, in one line.
     """
     require_config(config, "dt.run takes a configuration")
     require_text(name=name)
     require_callable(track=track, watch=watch)
     start = time.perf_counter()
-    if name is not None and method is None:
-        raise InputError("name: it is for a method given as an object, and there is none")
-    asked = config if method is None else _asked(config, method, name)
+    asked = _asked(config, method, name)
     loop = build_loop(config, method=method)
     if loop.most_tests == 0 < loop.laboratory.rules.capacity:
         _LOG.warning(_NOBODY, loop.laboratory.rules.capacity, loop.simulator.n_people)
-    kept = None
-    if checkpoint is not None:
-        kept = _checkpoint(asked, method, name, Path(checkpoint), checkpoint_every)
+    kept = _checkpoint(asked, method, name, checkpoint, checkpoint_every)
     ledger, meter = _run_days(loop, config.days, track=track, watch=watch, kept=kept)
     seconds = meter.seconds() | {"total": time.perf_counter() - start}
     nameless = {"config_digest": None} if method is not None and name is None else {}
@@ -190,15 +182,17 @@ def _run_days(
 
 
 def _checkpoint(
-    config: RunConfig, method: Any, name: str | None, path: Path, every: int
-) -> Checkpoint:
-    """Return where a run is kept, which must have a name."""
+    config: RunConfig, method: Any, name: str | None, path: Path | str | None, every: int
+) -> Checkpoint | None:
+    """Return where a run is kept, which must have a name; None where it is not."""
+    if path is None:
+        return None
     if method is not None and name is None:
         raise InputError("checkpoint: a method given as an object needs a name, too")
     parts = (config.method, config.simulator, config.policy, method)
     packages = {type(part).__module__.split(".")[0] for part in parts} - {"builtins"}
     return Checkpoint(
-        path=path, digest=config.digest, every=every, packages=tuple(sorted(packages))
+        path=Path(path), digest=config.digest, every=every, packages=tuple(sorted(packages))
     )
 
 
@@ -271,7 +265,11 @@ def require_config(value: Any, what: str) -> None:
 
 
 def _asked(config: RunConfig, method: Any, name: str | None) -> RunConfig:
-    """Return the configuration of an object's run; one without a name goes by its class."""
+    """Return the configuration of a run; an object without a name goes by its class."""
+    if name is not None and method is None:
+        raise InputError("name: it is for a method given as an object, and there is none")
+    if method is None:
+        return config
     if name is not None:
         return named_outside(config, name)
     return config.model_copy(update={"method": OutsideSettings(name=type(method).__name__)})

@@ -1,6 +1,5 @@
 """Several configurations on the same seeds, side by side: run, compared, chosen from."""
 
-import html
 import json
 import math
 import tempfile
@@ -22,7 +21,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
 from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import named_outside, run
-from dnatrace.sweeps import costs
+from dnatrace.sweeps import costs, view
 from dnatrace.sweeps.entries import (
     Entry,
     check,
@@ -32,7 +31,7 @@ from dnatrace.sweeps.entries import (
     labelled,
     name_of,
 )
-from dnatrace.sweeps.spread import CONFIDENCE, Spread
+from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
 PER_MILLE = 1000.0
@@ -184,56 +183,24 @@ class Study(Generic[Label]):
 
     def to_pandas(self) -> Any:
         """Return one row per label and seed as a pandas data frame; needs pandas."""
-        return self._runs().to_pandas()
+        return view.runs_of(self).to_pandas()
 
     def to_polars(self) -> Any:
         """Return one row per label and seed as a polars data frame; needs polars."""
-        return import_module("polars").from_arrow(self._runs())
-
-    def _runs(self) -> pa.Table:
-        """Return every number of every summary, one row per label and seed."""
-        rows = []
-        for label, summaries in self.summaries.items():
-            for seed, summary in zip(self.seeds, summaries, strict=True):
-                plain = {k: v for k, v in summary.items() if not isinstance(v, dict | list)}
-                rows.append({"label": str(label)} | plain | {"seed": seed})
-        return pa.Table.from_pylist(rows)
+        return import_module("polars").from_arrow(view.runs_of(self))
 
     def plot(self, metric: str = "peak_infected") -> Any:
         """Draw a number of the summaries, a dot per seed with means and intervals; return axes."""
         import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to import)
 
-        from dnatrace.sweeps.figures import draw_study  # noqa: PLC0415
-
         size = (7.0, 1.5 + 0.4 * len(self.summaries))
         axes = plt.figure(figsize=size, layout="constrained").subplots()
-        draw_study(axes, self, metric)
+        view.draw(axes, self, metric)
         return axes
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        head = "".join(f"<th>{html.escape(metric)}</th>" for metric in SHOWN)
-        rows = []
-        for label in self.summaries:
-            cells = "".join(f"<td>{self._cell(label, metric)}</td>" for metric in SHOWN)
-            rising = self.n_rising(label)
-            note = f"<br><mark>{rising} still rising on the last day</mark>" if rising else ""
-            rows.append(f"<tr><th>{html.escape(str(label))}{note}</th>{cells}</tr>")
-        caption = f"{len(self.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
-        if self.baseline is not None:
-            caption += f"; differences from {html.escape(str(self.baseline))} on the same seeds"
-        return f"<table><caption>{caption}</caption><tr><th></th>{head}</tr>{''.join(rows)}</table>"
-
-    def _cell(self, label: Label, metric: str) -> str:
-        one = self.spread(label, metric)
-        text = (
-            f"{one.mean:.4g} ± {one.half_width:.2g}<br>"
-            f"<small>median {one.median:.4g}, p95 {one.p95:.4g}</small>"
-        )
-        if self.baseline is None or label == self.baseline:
-            return text
-        gain = self.difference(label, self.baseline, metric)
-        return f"{text}<br><small>difference {gain.mean:+.4g} ± {gain.half_width:.2g}</small>"
+        return view.as_html(self, SHOWN)
 
 
 def _check_label(label: object, labels: Iterable[object], what: str = "label") -> None:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.networks.architecture import AGE_GROUPS, WINDOW
-from dnatrace.networks.decoder import (
-    DIARY_ROWS,
+from dnatrace.networks.decoder import DIARY_ROWS, shapes
+from dnatrace.networks.decoder_inputs import (
     LEAST_NOISE,
     MOST_NOISE,
     N_COMMON,
@@ -27,7 +27,6 @@ from dnatrace.networks.decoder import (
     common_inputs,
     head_evidence,
     scaled_tallies,
-    shapes,
 )
 from dnatrace.records import Diary
 from dnatrace.rng import Stream

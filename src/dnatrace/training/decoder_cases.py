@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from dnatrace.methods.base import Method
 from dnatrace.methods.tally import ContactRate, tallies
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import Alarm, DecoderInputs
+from dnatrace.networks.decoder import Alarm
+from dnatrace.networks.decoder_inputs import DecoderInputs
 from dnatrace.networks.inputs import newest_first, newest_first_by_person
 from dnatrace.policy import isolation
 from dnatrace.records import NOT_TESTED
