@@ -52,13 +52,13 @@ def start(what, *arguments):
 
 
 @contextmanager
-def cluster(directory, *, size):
+def cluster(directory, *, size, threads=1):
     """Yield the address of a scheduler and its worker processes, without nannies."""
     address = f"tcp://127.0.0.1:{free_port()}"
     port = address.rpartition(":")[2]
     processes = [start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")]
     try:
-        processes += [worker(address, directory) for _ in range(size)]
+        processes += [worker(address, directory, threads) for _ in range(size)]
         yield address, processes
     finally:
         for process in processes:
@@ -66,11 +66,11 @@ def cluster(directory, *, size):
             process.wait()
 
 
-def worker(address, directory):
+def worker(address, directory, threads=1):
     return start(
         "worker",
         address,
-        *("--no-nanny", "--nthreads", "1", "--no-dashboard"),
+        *("--no-nanny", "--nthreads", str(threads), "--no-dashboard"),
         *("--local-directory", str(directory)),
     )
 
@@ -115,6 +115,34 @@ def test_a_cluster_that_loses_workers_gives_what_one_process_gives(tmp_path, mon
     shutil.rmtree(here)
 
 
+def test_a_scheduler_that_dies_ends_the_sweep_and_another_resumes_it(tmp_path, monkeypatch):
+    """Four workers of two threads; the one that joins late finds its work, too."""
+    file, there, here = tmp_path / "grid.toml", tmp_path / "there", tmp_path / "here"
+    file.write_text(GRID.replace("count = 12", "count = 8"))
+    with cluster(tmp_path / "dask", size=2, threads=2) as (address, processes):
+        process = launch(file, there, address)
+        wait_until(lambda: process.poll() is not None or count(there) >= 2)
+        assert process.poll() is None, "the sweep was over before the scheduler died"
+        os.kill(processes[0].pid, signal.SIGKILL)
+        _, err = process.communicate(timeout=200)
+        assert process.returncode != 0
+        assert "the same command resumes" in err
+    before = count(there)
+    assert 2 <= before < 16
+    with cluster(tmp_path / "dask", size=3, threads=2) as (address, processes):
+        process = launch(file, there, address)
+        processes.append(worker(address, tmp_path / "dask", threads=2))
+        out, err = process.communicate(timeout=200)
+        assert process.returncode == 0, err
+        report = json.loads(out)
+        assert report["complete"] + report["skipped"] == 16
+        assert report["skipped"] == before
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    assert sweep(read_sweep(file), here).complete == 16
+    assert contents(there) == contents(here)
+    shutil.rmtree(here)
+
+
 def test_a_scheduler_without_workers_is_not_waited_for_for_ever(tmp_path, caplog):
     with cluster(tmp_path / "dask", size=0) as (address, _):
         runs = clusters.run_on_cluster(
@@ -147,3 +175,11 @@ def test_without_dask_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"pip install 'dnatrace\[cluster\]'"):
         sweep(read_sweep(file), tmp_path / "store", cluster="tcp://127.0.0.1:1")
+
+
+@pytest.mark.slow
+def test_the_script_of_a_cluster_that_breaks(capsys):
+    from verification import cluster as script
+
+    assert script.main(["--quick"]) == 0
+    assert "the same store, byte for byte" in capsys.readouterr().out

@@ -97,12 +97,12 @@ def window_of(
         batch_rows: how many rows are read at a time.
         track: wraps the batches, for instance with a progress bar.
     """
+    window = ContactWindow(n_people=n_people, n_days=n_days)
     pieces: list[list[tuple[Ids, Ids]]] = [[] for _ in range(n_days)]
     total = -(-n_rows(path) // batch_rows)  # about: batches end with row groups
     batches = _batches(path, batch_rows)
     for rows, first in track(batches, total) if track else batches:
         _split(path, rows, first, pieces, n_people)
-    window = ContactWindow(n_people=n_people, n_days=n_days)
     for of_day in pieces:
         senders = np.concatenate([np.empty(0, dtype=np.uint32), *(s for s, _ in of_day)])
         receivers = np.concatenate([np.empty(0, dtype=np.uint32), *(r for _, r in of_day)])

@@ -119,8 +119,6 @@ def _streamed(
 ) -> ContactWindow:
     """Return the window of a large file, as wide as its contacts and the tests call for."""
     n_people, n_days = parquet.sizes(path, tests, n_people=n_people, n_days=n_days)
-    if n_days > MOST_DAYS:
-        raise InputError(f"{n_days} days are more than {MOST_DAYS}")
     return parquet.window_of(path, n_people=n_people, n_days=n_days)
 
 

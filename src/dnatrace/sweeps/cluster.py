@@ -14,6 +14,7 @@ from dnatrace.sweeps.attempts import Done, Finished, Queue, WorkersLostError, at
 _CONNECT_SECONDS = "20s"
 _PATIENCE = 60.0  # seconds that a cluster may be without workers
 _LOOK, _COUNT = 0.02, 1.0  # seconds between looks for a finished run, and for workers
+_GONE = "the Dask scheduler has gone; the same command resumes"
 _ONE_AT_A_TIME = threading.Lock()  # a worker's threads belong to one run
 
 _LOG = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ def run_on_cluster(
         running: dict[str, RunConfig] = {}
         ended = _distributed().as_completed(loop=client.loop)
         while queue.waiting or running:
-            room = 2 + 2 * sum(client.nthreads().values())
+            room = 2 + 2 * _threads(client)
             while len(running) < room and (config := (yield from queue.next_needed())):
                 key = f"dnatrace-{config.digest}-{queue.deaths[config.digest]}"
                 running[key] = config
@@ -80,6 +81,14 @@ def _connect(address: str) -> Any:
         raise InputError(f"{address}: no Dask scheduler answers: {error}") from error
 
 
+def _threads(client: Any) -> int:
+    """Return how many threads the workers of a cluster have."""
+    try:
+        return sum(client.nthreads().values())
+    except OSError as error:  # a closed connection or no answer in time
+        raise WorkersLostError(_GONE) from error
+
+
 def _await_one(client: Any, ended: Any, address: str, patience: float) -> None:
     """Wait until a run has ended, as long as there is somebody to do it."""
     alone_since, next_count = None, 0.0
@@ -87,7 +96,7 @@ def _await_one(client: Any, ended: Any, address: str, patience: float) -> None:
         now = time.monotonic()
         if now >= next_count:
             next_count = now + _COUNT
-            if client.nthreads():
+            if _threads(client):
                 alone_since = None
             elif alone_since is None:
                 alone_since = now
@@ -106,9 +115,7 @@ def _collect(future: Any, config: RunConfig, queue: Queue) -> Finished | None:
     except distributed.KilledWorker:
         return queue.worker_died(config, "on the cluster")
     except distributed.CancelledError as cancelled:
-        raise WorkersLostError("the Dask scheduler has gone; the same command resumes") from (
-            cancelled
-        )
+        raise WorkersLostError(_GONE) from cancelled
     except Exception as raised:  # by the worker, not by the run: another version, a lost module
         return Finished(config=config, error=f"{type(raised).__name__}: {raised}")
     finally:
