@@ -2,6 +2,7 @@
 # make test   adds the extras to the same environment, then lint, types and all tests
 # make quick  a verdict within a minute: lint, types, and the tests that are neither slow nor need
 #             a browser or a cluster
+# make benchmark  what docs/performance.md says, and ratios against the committed ones
 # make docs   the site, warnings as errors, into docs/_site
 # make coverage, make lock: what docs/project/quality.md shows
 # make verify every script of verification/ at its smallest, which tests run, too
@@ -50,9 +51,7 @@ verify: $(VENV)/.dev
 	$(BIN)/pytest tests/test_verification.py
 
 benchmark: $(VENV)/.dev
-	for name in inference closed_loop release sweep dataset training simulators; do \
-	  $(BIN)/python -m benchmarks.$$name || exit 1; \
-	done
+	$(BIN)/python -m benchmarks.all
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

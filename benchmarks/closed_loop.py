@@ -28,19 +28,22 @@ def simulate(n_people: int, days: int) -> float:
     return time.perf_counter() - start
 
 
-def measure(n_people: int, method: str) -> dict[str, Any]:
+def measure(n_people: int, method: str, days: int = DAYS) -> dict[str, Any]:
     numba.set_num_threads(min(2, numba.get_num_threads()))
     row: dict[str, Any] = {"people": n_people, "method": method}
     if method == "simulator":
         simulate(2_000, 5)
-        row["total_s"] = simulate(n_people, DAYS)
+        start = time.process_time()
+        row["total_s"] = simulate(n_people, days)
         phases = {"simulate": row["total_s"], "test": 0.0, "infer": 0.0, "release": 0.0}
     else:
         run(RunConfig(people=2_000, days=16, method=method))
-        phases = run(RunConfig(people=n_people, days=DAYS, method=method)).seconds
+        start = time.process_time()
+        phases = run(RunConfig(people=n_people, days=days, method=method)).seconds
         row["total_s"] = phases["total"]
     row |= {f"{phase}_s": phases[phase] for phase in ("simulate", "test", "infer", "release")}
-    row["person_days_per_s"] = n_people * DAYS / row["total_s"]
+    row["processor_s"] = time.process_time() - start
+    row["person_days_per_s"] = n_people * days / row["total_s"]
     row["peak_gb"] = peak_gigabytes()
     return row
 
@@ -49,19 +52,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("PEOPLE", "METHOD"))
     parser.add_argument("--most-people", type=int, default=1_000_000)
-    parser.add_argument("--methods", nargs="+", default=["simulator", "fn"])
+    parser.add_argument("--methods", nargs="+", default=["simulator", "headcount", "fn"])
+    parser.add_argument("--days", type=int, default=DAYS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(int(options.one[0]), options.one[1])))
+        print(json.dumps(measure(int(options.one[0]), options.one[1], options.days)))
         return
     for method in options.methods:
         rows: list[dict[str, Any]] = []
         for n in (10_000, 100_000, 1_000_000):
             if n <= options.most_people:
-                row = in_own_process("benchmarks.closed_loop", "--one", n, method)
+                row = in_own_process(
+                    "benchmarks.closed_loop", "--one", n, method, "--days", options.days
+                )
                 row["ratio_to_10x_fewer"] = row["total_s"] / rows[-1]["total_s"] if rows else 1.0
                 rows.append(row)
-        print_table(f"{method}, {DAYS} days", rows)
+        print_table(f"{method}, {options.days} days", rows)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,7 @@ def test_chance_is_not_sold_as_an_effect():
     assert "more are on their way" in how_sure(one, None, asked=5)
     # 8,600 and 8,596 averted: 8,598 ± 12.6
     assert "8,598 ± 12.6 infections averted" in how_sure(MAIN, NOTHING)
+    assert "infections averted with A, seed" in how_sure(MAIN, NOTHING, named=True)
     assert "may be chance" not in how_sure(MAIN, NOTHING)
     assert "may be chance" in how_sure(MAIN, side("nothing", [0.0150, 0.0300]))
 

@@ -358,7 +358,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     call.report(
         rows,
         title="Inference without privacy",
-        notes=[PEAKS, *([FEWER] if call.options.finished else []), LEGEND, AREA, MEASURED_OUTSIDE],
+        notes=[
+            PEAKS,
+            *([FEWER] if call.options.finished else []),
+            LEGEND,
+            AREA,
+            *([] if call.options.simulator else [MEASURED_OUTSIDE]),
+        ],
         tables=tables(rows, looked_at),
         calibration=looked_at,
     )

@@ -23,6 +23,7 @@ from verification.world_words import (
     APP_RULE,
     EVER,
     EXACT,
+    FLOOR,
     NOTHING,
     PEAK,
     PRIVATE,
@@ -72,6 +73,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "oracle": {"method": "oracle"},
 }
 LEFT_OUT = ("public-only", "fn")  # unless asked for by name
+FEW = (STATUS_QUO, FLOOR, PRIVATE, EXACT)  # where the ill wait at home
 # The rule of the apps in place of scores, where people have them.
 _APP_RULE = {"method": "none", "policy.notification.consent": 0.72}  # Wymant et al. 2021
 WITH_APP_RULE = ("uk-2020-autumn", "adoption-60")
@@ -131,7 +133,7 @@ def configurations(call: Call) -> dict[Label, RunConfig]:
         scenario, changed = CELLS[cell]
         methods = METHODS | ({APP_RULE: _APP_RULE} if cell in WITH_APP_RULE else {})
         for name, chosen in methods.items():
-            if name not in asked(call):
+            if name not in asked(call) or (changed.keys() >= _WAIT.keys() and name not in FEW):
                 continue
             tiny = QUICK if call.quick else {}
             config = load_config(scenario=scenario, overrides=changed | chosen | tiny)

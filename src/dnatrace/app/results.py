@@ -119,7 +119,7 @@ def answer(found: ByArm, *, n_asked: int) -> dict[str, Any]:
     return {
         "sentences": [text for _, text in told],
         "topics": [topic for topic, _ in told],
-        "sure": how_sure(main, nothing, asked=n_asked),
+        "sure": how_sure(main, nothing, asked=n_asked, named="b" in sides),
         "table": [row for quantity in _SHOWN if (row := _row(quantity, found))],
         "statements": {arm: _promised(runs[0][1]) for arm, runs in found.items() if runs},
     }

@@ -281,7 +281,9 @@ def _against(other: Side, main: Side) -> str:
     return f"{text}{other.name} has {gap} than {main.name}, seed by seed."
 
 
-def how_sure(main: Side, nothing: Side | None, *, asked: int | None = None) -> str:
+def how_sure(
+    main: Side, nothing: Side | None, *, asked: int | None = None, named: bool = False
+) -> str:
     """Say what the numbers rest on."""
     n = len(main.runs)
     to_come = f" of {asked}" if asked is not None and asked > n else ""
@@ -294,4 +296,5 @@ def how_sure(main: Side, nothing: Side | None, *, asked: int | None = None) -> s
         return f"{text}."
     size = _pair(averted.mean, averted.half_width)
     doubt = "; that may be chance, and more runs would tell" if _is_chance(averted) else ""
-    return f"{text}; {size} infections averted, seed by seed (90 % interval){doubt}."
+    whose = f" with {main.name}" if named else ""
+    return f"{text}; {size} infections averted{whose}, seed by seed (90 % interval){doubt}."
