@@ -36,7 +36,7 @@ def report_store(tmp_path_factory):
 _SLOW = {
     "slow": "app attack audit city cli comparison covasim dataset decoder_training deepset dna "
     "evaluation first_steps openabm plugins ranker readme report reproduce runtime second_pass "
-    "store sweep tally training verification wheel",
+    "site store sweep tally training verification wheel",
     "browser": "app_browser report_browser",
     "cluster": "sweep_cluster",
 }
