@@ -48,7 +48,7 @@ def test_reproduce_refuses_what_it_would_ignore(tmp_path, options, line):
 
 # --- wrong kinds in Python ---
 
-NO_NUMBERS = ["a", "0.5", b"x", [1], {}, None, True, 1j, np.array([1.0, 2.0]), object()]
+NO_NUMBERS = ["a", "0.5", b"x", [1], {}, None, True, 1j, np.array([1.0, 2.0]), object]
 
 
 @pytest.mark.parametrize("wrong", [w for w in NO_NUMBERS if w is not None], ids=repr)
