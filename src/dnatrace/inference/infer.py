@@ -13,7 +13,7 @@ from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference import infection_times as times
 from dnatrace.inference.belief_propagation import propagate_window
 from dnatrace.inference.course import CourseParameters
-from dnatrace.records import MOST_DAYS, ContactWindow, TestLog
+from dnatrace.records import ContactWindow, TestLog
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.settings import choose
 
