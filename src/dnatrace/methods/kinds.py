@@ -124,8 +124,8 @@ class Memory:
     Attributes:
         public: what `remember` returned.
         secret: `Query.memory` of the day before.
-        history: noisy rows after `sent` and `settle`, float64 [people] each, the newest last; a
-            release may be several.
+        history: noisy rows after `sent` and `settle`, [people] each (float64; evidence of head
+            counts float32), the newest last; a release may be several.
     """
 
     public: Any = None

@@ -56,8 +56,8 @@ class Protected:
     """A statistic after noise; anything may be computed from it.
 
     Attributes:
-        values: float64, from `protect` of the shape of the `Bounded`, from `processed` of that of
-            its function, from `rows` [people].
+        values: float64 (evidence of head counts float32), from `protect` of the shape of the
+            `Bounded`, from `processed` of that of its function, from `rows` [people].
         event: what was done, for the ledger.
     """
 
