@@ -4,9 +4,9 @@ import { written } from "./link.js";
 
 const MOST = 4; // differences that are told one by one
 
-/** A text whose numbers stay on one line with their signs: “8 %”, “ε = 1”. */
+/** A text whose numbers stay on one line with their signs: “8 %”, “53 ± 33”, “ε = 1”. */
 export function tied(text) {
-  return text.replace(/(\d) (?=[%‰])/g, "$1\u00a0").replaceAll("ε = ", "ε\u00a0=\u00a0");
+  return text.replace(/(\d) (?=[%‰])/g, "$1\u00a0").replaceAll("ε = ", "ε\u00a0=\u00a0").replaceAll(" ± ", "\u00a0±\u00a0");
 }
 
 export class Words {

@@ -175,7 +175,7 @@ export class StudyView {
     document.getElementById("sentences").replaceChildren(
       ...rest.flatMap((text, i) => [make("dt", {}, topics[i + 1] === topics[i] ? "" : topics[i + 1]), make("dd", {}, tied(text))]),
     );
-    document.getElementById("sure").textContent = sure;
+    document.getElementById("sure").textContent = tied(sure);
     if (table.length) this.showTable(table);
     this.showPromises(statements);
     this.fillDigits();
