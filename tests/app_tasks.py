@@ -8,6 +8,11 @@ def nothing():
     """Warm up for nothing."""
 
 
+def ends():
+    """Warm up and end."""
+    os._exit(3)
+
+
 def dies(tell):
     tell("dying")
     os._exit(7)

@@ -84,7 +84,13 @@ def test_chance_is_not_sold_as_an_effect():
     assert "more are on their way" in how_sure(one, None, asked=5)
     # 8,600 and 8,596 averted: 8,598 ± 12.6
     assert "8,598 ± 12.6 infections averted" in how_sure(MAIN, NOTHING)
-    assert "infections averted with A, seed" in how_sure(MAIN, NOTHING, named=True)
+    # 200 and 224 infected: 212 ± t(0.95, 1) · 17 / √2 = 75.8
+    assert how_sure(MAIN, None) == "Means of 2 runs, with 90 % intervals: 212 ± 76 infected."
+    other = side("B", [0.0500, 0.0500])
+    assert how_sure(MAIN, NOTHING, other=other) == (
+        "Means of 2 runs, with 90 % intervals: 212 ± 76 infected with A and 500 ± 0 infected with "
+        "B; 8,598 ± 12.6 infections averted with A, seed by seed."
+    )
     assert "may be chance" not in how_sure(MAIN, NOTHING)
     assert "may be chance" in how_sure(MAIN, side("nothing", [0.0150, 0.0300]))
 
@@ -162,6 +168,10 @@ def test_promises(privacy, words):
 
 def test_an_unfinished_epidemic_and_idleness_are_told():
     assert "the worst is yet to come" in answer(side("A", [0.02], peak_reached=False))[1]
+    rising = side("B", [0.02], peak_reached=False)
+    assert answer(MAIN, other=rising)[1] == (
+        "With B infections still rise on the last day: the worst is yet to come."
+    )
     idle = side("A", [0.02], tests=0, isolated=0.0)
     assert "Nobody was tested and nobody stayed at home." in answer(idle)
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from importlib import resources
+from multiprocessing.context import SpawnProcess
 from types import SimpleNamespace
 
 import httpx
@@ -29,7 +30,7 @@ from dnatrace.runs.presets import preset_names
 from dnatrace.runs.scenarios import scenario_names
 from dnatrace.simulators.base import ContactKind
 from tests.app_server import PATIENCE, TINY, question, running, until
-from tests.app_tasks import dies, nothing, sleeps
+from tests.app_tasks import dies, ends, nothing, sleeps
 from tests.command_line import run as command
 
 
@@ -519,6 +520,35 @@ def test_a_task_that_kills_its_workers_fails_and_a_deaf_one_is_ended(monkeypatch
         until(lambda: deaf[-1] == (Heard.STOPPED, None))
     finally:
         team.close()
+
+
+def test_where_no_worker_can_be_started_tasks_fail_in_words_until_one_can(monkeypatch):
+    """Also with workers that end before they begin; neither leaves a task waiting."""
+    heard = []
+
+    def task():
+        return Task(function=dies, arguments=(), heard=lambda *news: heard.append(news))
+
+    def refused(process):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    for warm_up, words in ((nothing, "cannot be started: [Errno 11]"), (ends, "end before they")):
+        team = Team(2, warm_up)
+        try:
+            with monkeypatch.context() as patched:
+                if warm_up is nothing:
+                    patched.setattr(SpawnProcess, "start", refused)
+                team.submit(task())
+                team.submit(task())
+                until(lambda: [kind for kind, _ in heard].count(Heard.FAILED) == 2)
+                assert all(words in why for _, why in heard)
+            heard.clear()
+            team.submit(task())
+            until(lambda: heard)
+            assert heard[0][0] is (Heard.BEGUN if warm_up is nothing else Heard.FAILED)
+        finally:
+            team.close()
+        heard.clear()
 
 
 # ---- The command --------------------------------------------------------------------------------

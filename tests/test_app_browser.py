@@ -13,6 +13,7 @@ import socket
 import sys
 import tempfile
 from contextlib import contextmanager
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -356,6 +357,50 @@ def test_a_bad_link_says_which_part_was_not_understood(visit, link, words):
     if link.startswith("#"):  # the same when the page is opened with it
         fresh = visit(link.lstrip("#"))
         wait(fresh, "words => document.getElementById('linked').textContent.includes(words)", words)
+
+
+def test_where_no_run_can_begin_the_page_says_why_once_and_that_there_is_no_answer(
+    served, tmp_path, monkeypatch
+):
+    def refused(process):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    *_, browser = served
+    monkeypatch.setattr(SpawnProcess, "start", refused)
+    with running(tmp_path / "store", 1) as (address, *_):
+        page = browser.new_page()
+        try:
+            page.goto(f"{address}#{TINY}")
+            answered(page)
+            for _ in range(2):  # as it happens, and as a page that opens later finds it
+                assert page.locator("#progress").inner_text() == "All runs failed."
+                assert page.locator("#sentence").inner_text().startswith("There is no answer")
+                assert page.locator("#notes p").all_inner_texts() == [
+                    "A run failed: worker processes cannot be started: "
+                    "[Errno 11] Resource temporarily unavailable"
+                ]
+                page.reload()
+                answered(page)
+            monkeypatch.undo()
+            page.locator("#run").click()
+            answered(page)
+            assert page.locator("#sentence").inner_text().startswith("Of 300 people")
+            assert page.locator("#notes p").count() == 0
+        finally:
+            page.close()
+
+
+def test_a_question_and_its_commands_are_told_in_the_words_of_the_page(visit):
+    page = answered(visit(f"{TINY}&b.people=300&b.days=12&b.privacy.unit=person"))
+    assert "ε holds for “one test of a person, for ever”" in page.locator("#asked").inner_text()
+    said = page.locator("#one-seed").text_content()
+    assert "with seed 1" in said
+    assert "seeds 1 to 2" in said
+    card = page.locator("#situations .card").first.text_content()
+    assert "8\u00a0%" in card  # on one line
+    differences = " ".join(page.locator("#table small").all_inner_texts())
+    assert "−" in differences
+    assert "-" not in differences
 
 
 def test_wrong_values_are_refused_as_they_are_typed(visit):

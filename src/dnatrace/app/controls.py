@@ -102,7 +102,7 @@ _LEVERS: tuple[dict[str, Any], ...] = (
     {
         "key": "policy.notification.consent",
         "label": "App users who report their positive test",
-        "unit": "% of them; contacts are told without noise",
+        "unit": "% of them; whom they met stays at home, told without noise",
         "scale": 100,
     },
 )

@@ -133,6 +133,7 @@ class Desk:
             "command": {key: each[key].command(config) for key, config in configs.items()},
             "digest": {key: config.digest for key, config in configs.items()},
             "python": as_script(a, b, seeds),
+            "seeds": seeds,
         }
 
     def report(self, name: str) -> str:

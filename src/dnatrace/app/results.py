@@ -20,7 +20,7 @@ from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.provenance import provenance
-from dnatrace.runs.quantities import RESULTS, SUMMARY, Quantity, shown, shown_spread
+from dnatrace.runs.quantities import RESULTS, SUMMARY, Quantity, shown_difference, shown_spread
 from dnatrace.sweeps.spread import Spread
 
 _READ = ("summary.json", "daily.parquet", "statement.txt", "provenance.json")
@@ -119,7 +119,7 @@ def answer(found: ByArm, *, n_asked: int) -> dict[str, Any]:
     return {
         "sentences": [text for _, text in told],
         "topics": [topic for topic, _ in told],
-        "sure": how_sure(main, nothing, asked=n_asked, named="b" in sides),
+        "sure": how_sure(main, nothing, other=sides.get("b"), asked=n_asked),
         "table": [row for quantity in _SHOWN if (row := _row(quantity, found))],
         "statements": {arm: _promised(runs[0][1]) for arm, runs in found.items() if runs},
     }
@@ -167,9 +167,8 @@ def _difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[
     if not gains:
         return {"text": "", "clear": False}
     spread = Spread(values=np.array(gains, dtype=np.float64))
-    plus = "+" if spread.mean > 0 else ""
     if math.isnan(spread.half_width):
-        return {"text": f"{plus}{shown(spread.mean)}", "clear": False}
+        return {"text": shown_difference(spread.mean, None), "clear": False}
     low, high = spread.interval
-    text = f"{plus}{shown(spread.mean)} ± {shown(spread.half_width)}"
+    text = shown_difference(spread.mean, spread.half_width)
     return {"text": text, "clear": low > 0.0 or high < 0.0}

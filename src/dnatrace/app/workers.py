@@ -93,6 +93,7 @@ class Team:
     _waiting: deque[Task] = field(default_factory=deque)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _failed_starts: int = 0
+    _why_none: str = ""
     _closing: bool = False
     _thread: threading.Thread | None = None
     _bell: Any = None
@@ -123,6 +124,8 @@ class Team:
         """Let a task wait for a worker; `first` before all that wait."""
         self.open()
         with self._lock:
+            if not self._workers:
+                self._failed_starts = 0  # what was in the way may be gone
             if first:
                 self._waiting.appendleft(task)
             else:
@@ -179,17 +182,29 @@ class Team:
     def _staff(self) -> None:
         """Start workers that are missing, unless they die before they begin."""
         while len(self._workers) < self.size and self._failed_starts < MOST_DEATHS:
-            context = get_context("spawn")
-            ours, theirs = context.Pipe()
+            try:
+                self._workers.append(self._hired())
+            except OSError as error:  # no process, memory or file is left for it
+                self._failed_starts += 1
+                self._why_none = f"worker processes cannot be started: {error}"
+        while self._waiting and not self._workers:
+            self._news.append((self._waiting.popleft(), Heard.FAILED, self._why_none))
+
+    def _hired(self) -> _Worker:
+        """Return a worker that gets warm; raise OSError where none can be started."""
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        try:
             arguments = (theirs, self.threads, self.warm_up)
             process = context.Process(target=_serve, args=arguments, daemon=True)
             with deaf_to_interrupts(), thread_settings(self.threads):
                 process.start()
+        except OSError:
+            ours.close()
+            raise
+        finally:
             theirs.close()  # so that the worker's death closes the pipe
-            self._workers.append(_Worker(process=process, connection=ours))
-        while self._waiting and not self._workers:
-            task = self._waiting.popleft()
-            self._news.append((task, Heard.FAILED, "worker processes end before they begin"))
+        return _Worker(process=process, connection=ours)
 
     def _hand_out(self) -> None:
         for worker in self._workers:
@@ -235,7 +250,9 @@ class Team:
         self._workers.remove(worker)
         worker.connection.close()
         worker.process.join()
-        self._failed_starts += not worker.ready
+        if not worker.ready:
+            self._failed_starts += 1
+            self._why_none = "worker processes end before they begin"
         task, code = worker.task, worker.process.exitcode
         if task is None:
             return

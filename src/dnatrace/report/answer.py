@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.privacy.attack import guessing_limit, in_a_hundred
-from dnatrace.runs.quantities import shown
+from dnatrace.runs.quantities import shown, shown_difference
 from dnatrace.sweeps.spread import Spread
 
 Floats = NDArray[np.float64]
@@ -95,11 +95,13 @@ def by_topic(
     """
     beside = other if other is not None and other.runs else None
     named = beside is not None
-    told = [("Outcome", _outcome(main, nothing, beside)), ("Not over", _rising(main))]
+    both = [side for side in (main, beside) if side is not None]
+    told = [("Outcome", _outcome(main, nothing, beside))]
+    told += [("Not over", _rising(side, named=named)) for side in both]
     if beside is not None:
         told.append((f"{beside.name} or {main.name}", _against(beside, main)))
     told += [("Messages", _beside_floor(main, floor, named=named))]
-    told += [("Cost", _cost(side, named=named)) for side in (main, beside) if side is not None]
+    told += [("Cost", _cost(side, named=named)) for side in both]
     told += [("Privacy", text) for text in _promises(main, beside)]
     return [(topic, sentence) for topic, sentence in told if sentence]
 
@@ -151,13 +153,14 @@ def _alike(one: Side, other: Side) -> bool:
     return all(one.first[key] == other.first[key] for key in ("people", "days"))
 
 
-def _rising(main: Side) -> str:
+def _rising(main: Side, *, named: bool) -> str:
     """Say that the numbers are not the end of it."""
     rising = sum(run.summary.get("peak_reached") is False for run in main.runs)
     if not rising:
         return ""
     where = "" if rising == len(main.runs) else f" in {rising} of {len(main.runs)} runs"
-    return f"Infections still rise on the last day{where}: the worst is yet to come."
+    whose = f"With {main.name} infections" if named else "Infections"
+    return f"{whose} still rise on the last day{where}: the worst is yet to come."
 
 
 def _beside_floor(main: Side, floor: Side | None, *, named: bool) -> str:
@@ -272,9 +275,8 @@ def _against(other: Side, main: Side) -> str:
     if apart is None or apart.values.size < 2:
         return text.strip()
     unit = "infections" if alike else "percentage points"
-    sign = "+" if apart.mean > 0.0 else ""
     if _is_chance(apart):
-        gap = f"{sign}{_pair(apart.mean, apart.half_width)} {unit}"
+        gap = f"{shown_difference(apart.mean, apart.half_width)} {unit}"
         return f"{text}{other.name} is {_chance(apart)} from {main.name} ({gap}); more may tell."
     kind = "more" if apart.mean > 0 else "fewer"
     gap = f"{_pair(abs(apart.mean), apart.half_width)} {kind} {unit}"
@@ -282,19 +284,28 @@ def _against(other: Side, main: Side) -> str:
 
 
 def how_sure(
-    main: Side, nothing: Side | None, *, asked: int | None = None, named: bool = False
+    main: Side, nothing: Side | None, *, other: Side | None = None, asked: int | None = None
 ) -> str:
-    """Say what the numbers rest on."""
+    """Say what the numbers rest on, and how far they may be off."""
     n = len(main.runs)
     to_come = f" of {asked}" if asked is not None and asked > n else ""
     if n == 1:
         more = "; more are on their way" if to_come else ""
         return f"One run{to_come}: another seed may come out quite differently{more}."
-    text = f"Means of {n}{to_come} runs"
+    both = [main] if other is None else [main, other]
+    counts = [_count(side, named=other is not None) for side in both if len(side.runs) > 1]
+    text = f"Means of {n}{to_come} runs, with 90 % intervals: {' and '.join(counts)}"
     averted = nothing.minus(main, ever_infected) if nothing is not None and nothing.runs else None
     if averted is None or averted.values.size < 2:
         return f"{text}."
     size = _pair(averted.mean, averted.half_width)
     doubt = "; that may be chance, and more runs would tell" if _is_chance(averted) else ""
-    whose = f" with {main.name}" if named else ""
-    return f"{text}; {size} infections averted{whose}, seed by seed (90 % interval){doubt}."
+    whose = "" if other is None else f" with {main.name}"
+    return f"{text}; {size} infections averted{whose}, seed by seed{doubt}."
+
+
+def _count(side: Side, *, named: bool) -> str:
+    """Return how many were infected, rounded as in the outcome, with the interval of the mean."""
+    infected = Spread(values=np.array(list(side.by_seed(ever_infected).values())))
+    whose = f" with {side.name}" if named else ""
+    return f"{_people(infected.mean)} ± {_people(infected.half_width)} infected{whose}"

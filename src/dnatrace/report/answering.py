@@ -37,7 +37,7 @@ def overall(groups: Sequence[Group]) -> list[str]:
     compared = beside | {"other": other}
     found = {name: None if one is None else sides[one.label] for name, one in compared.items()}
     told = answer(sides[main.label], **found)
-    sure = how_sure(sides[main.label], found["nothing"], named=other is not None)
+    sure = how_sure(sides[main.label], found["nothing"], other=found["other"])
     return [*(lead if len(acting) > 1 else []), *told, sure]
 
 

@@ -182,8 +182,9 @@ def shown_spread(numbers: Mapping[str, Any] | None) -> str:
 
 def shown_difference(numbers: Mapping[str, Any] | None) -> str:
     """Return a difference with its sign."""
-    plus = "+" if numbers is not None and numbers["mean"] > 0 else ""
-    return plus + shown_spread(numbers)
+    if numbers is None:
+        return "–"
+    return quantities.shown_difference(numbers["mean"], numbers["half"])
 
 
 def _overview(groups: Sequence[Group]) -> dict[str, Any]:

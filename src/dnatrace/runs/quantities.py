@@ -76,6 +76,12 @@ def shown_spread(mean: float | None, half: float | None) -> str:
     return shown(mean) if half is None else f"{shown(mean)} ± {shown(half)}"
 
 
+def shown_difference(mean: float, half: float | None) -> str:
+    """Return a difference with its sign, as pages write it: a minus sign, not a hyphen."""
+    sign = "+" if mean > 0.0 else "−" if mean < 0.0 else ""
+    return sign + shown_spread(abs(mean), half)
+
+
 def _share(key: str, label: str) -> Quantity:
     return Quantity(key=key, label=label, unit=PER_THOUSAND, scale=1000.0)
 

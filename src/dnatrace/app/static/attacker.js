@@ -129,7 +129,7 @@ class Attacker {
     );
     this.round.scores.forEach((v, i) => svg.append(draw("circle", { class: "dot c0 v0", cx: x(i), cy: y(v), r: 3 })));
     days.forEach((day, i) => {
-      if (day % 2 === 0) svg.append(draw("text", { x: x(i), y: EDGE.bottom + 16, "text-anchor": "middle" }, day));
+      if (day % 2 === 0) svg.append(draw("text", { x: x(i), y: EDGE.bottom + 16, "text-anchor": "middle" }, shown(day)));
     });
     svg.append(draw("text", { class: "name", x: EDGE.left, y: HEIGHT - 8 }, "days after your housemate’s test; up: more at risk"));
     const key = make("p", { class: "note key" }, swatch({ colour: "c0", shade: "v0" }), " your scores ", swatch({ colour: "c1", shade: "v0", dash: "2 3" }), " typical if positive ", swatch({ colour: "c7", shade: "v0", dash: "7 3" }), " typical if negative");

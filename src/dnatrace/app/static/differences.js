@@ -4,6 +4,11 @@ import { written } from "./link.js";
 
 const MOST = 4; // differences that are told one by one
 
+/** A text whose numbers stay on one line with their signs: “8 %”, “53 ± 33”, “ε = 1”. */
+export function tied(text) {
+  return text.replace(/(\d) (?=[%‰])/g, "$1\u00a0").replaceAll("ε = ", "ε\u00a0=\u00a0").replaceAll(" ± ", "\u00a0±\u00a0");
+}
+
 export class Words {
   constructor(offered) {
     this.situations = offered.situations;
@@ -25,7 +30,9 @@ export class Words {
   value(key, value) {
     if (value === undefined) return "off";
     if (value === null) return "absent";
-    const { scale, unit = "" } = this.controls.get(key) ?? {};
+    const { scale, unit = "", choices = [] } = this.controls.get(key) ?? {};
+    const choice = choices.find((one) => one.value === value);
+    if (choice) return `“${choice.label.split(":")[0]}”`; // as its field says it
     if (typeof value !== "number") return `“${written(value)}”`;
     const text = scale ? Number((value * scale).toPrecision(12)) : value;
     const short = unit.startsWith("%") ? " %" : unit.startsWith("days") ? ` day${text === 1 ? "" : "s"}` : "";

@@ -3,6 +3,7 @@
 
 import { ask } from "./wire.js";
 import { parsed, written } from "./link.js";
+import { tied } from "./differences.js";
 
 const WAIT = 120; // milliseconds after the last key before the server is asked
 
@@ -82,7 +83,7 @@ export class Form {
         const { b, own } = this.state;
         this.restore({ ...situation, a: {}, b: own ? b : b && {}, own });
       });
-      const words = make("span", {}, make("strong", {}, situation.label), situation.title);
+      const words = make("span", {}, make("strong", {}, situation.label), tied(situation.title));
       (situation.first ? first : more).append(make("label", { class: "card" }, radio, words));
     }
   }
@@ -251,7 +252,7 @@ export class Form {
     const { own } = this.state;
     const named = own && this.offered.situations.find((one) => one.preset === own.preset && one.scenario === own.scenario);
     this.other.value = named?.name ?? "";
-    document.getElementById("about-b").textContent = withB && named ? `${named.title}.` : "";
+    document.getElementById("about-b").textContent = withB && named ? tied(`${named.title}.`) : "";
     for (const field of this.fields) {
       const arm = field.arm;
       if (arm === "b" && !withB) continue;

@@ -13,7 +13,8 @@ const EXAMPLES = [
   ["What does stronger privacy cost?", "#preset=standard&a.tests.capacity=0.04&a.privacy.epsilon=10&b.tests.capacity=0.04&b.privacy.epsilon=1&seeds=5"],
   ["Many tests, or fewer and quarantine by score?", "#preset=standard&b.preset=standard&b.scenario=quarantine&seeds=5"],
   ["Would an app have helped in England in 2020?", "#preset=standard&scenario=uk-2020-autumn&seeds=5"],
-  ["What if people do not stay at home?", "#preset=standard&b.isolation.adherence=0.5&seeds=5"],
+  ["There: tests by score, or contacts told to stay at home?", "#preset=standard&scenario=uk-2020-autumn&b.tests.capacity=0&b.policy.notification.consent=1&seeds=5"],
+  ["What if only half stay at home when told to?", "#preset=standard&b.isolation.adherence=0.5&seeds=5"],
 ];
 const OTHERS = {
   inside: () => import("./inside.js"),

@@ -1,6 +1,7 @@
 // What comes of a question: curves that grow day by day, the sentence on top, the table.
 
 import { ask, listen, trouble } from "./wire.js";
+import { tied } from "./differences.js";
 
 const LOOKS = {
   a: { colour: "c0", shade: "v0", dash: "" },
@@ -113,6 +114,7 @@ export class StudyView {
     this.shown = event.id;
     document.getElementById("notes").replaceChildren();
     event.notes.forEach((words) => this.note(words));
+    event.runs.forEach(({ error }) => this.tellFailure(error));
     this.figure.hidden = false;
     document.getElementById("examples").hidden = true;
     this.forget();
@@ -138,11 +140,19 @@ export class StudyView {
 
   failed({ run, error }) {
     Object.assign(this.runs[run], { state: "failed", error, rows: [] });
-    if (error) this.note(`A run failed: ${error}`);
+    this.tellFailure(error);
+  }
+
+  /** Say why runs failed; a reason that many share is told once. */
+  tellFailure(error) {
+    const words = `A run failed: ${error}`;
+    const told = [...document.getElementById("notes").children].some((note) => note.textContent === words);
+    if (error && !told) this.note(words);
   }
 
   over(state) {
     this.state = state;
+    this.headline();
     this.ended(state !== "running");
     if (state !== "running" && this.runs) this.draw(); // the picture is there when the answer is
     this.mark();
@@ -160,14 +170,20 @@ export class StudyView {
     document.getElementById("numbers").hidden = !table.length;
     document.getElementById("take").hidden = !table.length;
     const [first, ...rest] = sentences;
-    document.getElementById("sentence").textContent = first ?? "The first run is on its way, day by day.";
+    this.first = first;
+    this.headline();
     document.getElementById("sentences").replaceChildren(
-      ...rest.flatMap((text, i) => [make("dt", {}, topics[i + 1] === topics[i] ? "" : topics[i + 1]), make("dd", {}, text)]),
+      ...rest.flatMap((text, i) => [make("dt", {}, topics[i + 1] === topics[i] ? "" : topics[i + 1]), make("dd", {}, tied(text))]),
     );
-    document.getElementById("sure").textContent = sure;
+    document.getElementById("sure").textContent = tied(sure);
     if (table.length) this.showTable(table);
     this.showPromises(statements);
     this.fillDigits();
+  }
+
+  headline() {
+    const none = this.isRunning ? "The first run is on its way, day by day." : "There is no answer: no run of A came to its end.";
+    document.getElementById("sentence").textContent = tied(this.first ?? none);
   }
 
   showTable(rows) {
@@ -286,7 +302,7 @@ export class StudyView {
       x: { label: "day", kind: "linear" },
       y: { label: quantity.name, kind: log ? "log" : "linear", most: whole[quantity.unit] },
       series,
-      empty: visible.length ? "The first day comes in a moment." : "Nothing is shown: press a name.",
+      empty: !visible.length ? "Nothing is shown: press a name." : this.isRunning ? "The first day comes in a moment." : "There are no days to show.",
       together: true,
     };
   }

@@ -23,10 +23,18 @@ export class Take {
       link.href = `studies/${id}/${file}`;
       link.download = `dnatrace-${file}`;
     }
+    document.getElementById("one-seed").textContent = onSeeds(words.seeds);
     block("commands", Object.entries(words.command).map(([arm, text]) => [arm.toUpperCase(), text, null]));
     block("python", [["", words.python, "dnatrace_study.py"]]);
     block("tomls", Object.entries(words.toml).map(([arm, text]) => [arm.toUpperCase(), text, `dnatrace-${arm}.toml`]));
   }
+}
+
+/** What a command gives of several runs. */
+function onSeeds([first, ...others]) {
+  if (!others.length) return "";
+  const all = `${first} to ${others.at(-1)}`;
+  return `Each command is one run, with seed ${first}. The means above are over the seeds ${all}: repeat it with each, or let Python do it.`;
 }
 
 /** Texts with a button that copies and one that saves each. */

@@ -25,8 +25,8 @@ function furnish(element, attributes, children) {
 /** A number with three significant digits, as in the tables. */
 function shown(value) {
   if (value === null || value === undefined) return "–";
-  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
-  return String(Number(value.toPrecision(3)));
+  const text = Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
+  return text.replace(/^-/, "−"); // a minus sign, not a hyphen
 }
 
 /** Mean ± half of the 90 % interval, and the median when there are several seeds. */
