@@ -331,6 +331,16 @@ def test_an_empty_label_takes_the_name_away(tmp_path):
     assert not row["label"]
 
 
+def test_lists_without_a_row_do_not_make_a_person(tmp_path):
+    (tmp_path / "contacts.csv").write_text("sender,receiver,day\n")
+    (tmp_path / "tests.csv").write_text("person,day,positive\n")
+    given = ("infer", "contacts.csv", "tests.csv")
+    line = "contacts.csv, tests.csv: neither has a row; --people says how many there are"
+    done = run(*given, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
+    assert run(*given, "--people", 3, cwd=tmp_path).returncode == 0
+
+
 # --- what a run says ---
 
 
