@@ -1,6 +1,7 @@
 """What a fourth pass of new users stumbled over."""
 
 import io
+import json
 import re
 import sys
 
@@ -12,6 +13,7 @@ from dnatrace import cli
 from dnatrace.cli._command import table
 from dnatrace.methods import adversary
 from dnatrace.privacy.accounting import Target
+from dnatrace.runs import quantities
 from dnatrace.runs.console import print_table
 
 from .command_line import run
@@ -292,3 +294,93 @@ def test_an_address_of_a_cluster_that_is_none_is_one_line(tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("dnatrace: nowhere: no Dask scheduler answers: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+# --- values that are empty ---
+
+
+@pytest.mark.parametrize(
+    ("given", "culprit"),
+    [
+        (("run", "--preset", "quick", "--out", ""), "--out"),
+        (("run", "--preset", "quick", "--out="), "--out"),
+        (("run", "--preset", "quick", "--checkpoint", ""), "--checkpoint"),
+        (("sweep", "study.toml", "--store", ""), "--store"),
+        (("plan", "--out", ""), "--out"),
+        (("reproduce", "table", "--quick", "--out", ""), "--out"),
+        (("app", "--store", ""), "--store"),
+        (("report", ""), "an argument"),
+        (("list", ""), "an argument"),
+        (("privacy", "statement", ""), "an argument"),
+        (("privacy", "ledger", ""), "an argument"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_directory(tmp_path, given, culprit):
+    """A variable of the shell that is not set: `--out "$OUT"`."""
+    done = run(*given, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"dnatrace: {culprit} is empty\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_label_takes_the_name_away(tmp_path):
+    small = ("run", "--preset", "quick", "--people", 60, "--days", 3, "--out", "runs", "--label")
+    for label in ("first", ""):
+        assert run(*small, label, cwd=tmp_path).returncode == 0
+    (row,) = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert not row["label"]
+
+
+def test_lists_without_a_row_do_not_make_a_person(tmp_path):
+    (tmp_path / "contacts.csv").write_text("sender,receiver,day\n")
+    (tmp_path / "tests.csv").write_text("person,day,positive\n")
+    given = ("infer", "contacts.csv", "tests.csv")
+    line = "contacts.csv, tests.csv: neither has a row; --people says how many there are"
+    done = run(*given, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
+    assert run(*given, "--people", 3, cwd=tmp_path).returncode == 0
+
+
+# --- what a run says ---
+
+
+def test_days_between_checkpoints_need_a_checkpoint():
+    done = run("run", "--preset", "quick", "--checkpoint-every", 3)
+    line = "--checkpoint-every has no effect without --checkpoint"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
+
+
+def test_positive_tests_are_not_called_infections():
+    """People who are found are tested again: there are more such tests than infected people."""
+    overrides = {"method": "fn", "people": 300, "days": 20, "tests.capacity": 0.5}
+    result = dt.run(dt.load_config(preset="quick", overrides=overrides))
+    key = "tests_per_infection_found"
+    found = result.summary["tests_used"] / result.summary[key]
+    assert found > result.summary["attack_rate"] * 300
+    assert quantities.SUMMARY[key].label == "Tests per positive test in E or I"
+
+
+def test_days_before_the_lists_are_told(tmp_path):
+    (tmp_path / "contacts.csv").write_text("sender,receiver,day\n0,1,2\n")
+    (tmp_path / "tests.csv").write_text("person,day,positive\n0,2,1\n")
+    done = run("infer", "contacts.csv", "tests.csv", "--days-before", 5, cwd=tmp_path)
+    assert "on day 7 (day 5 is day 0 of the lists) of 2 people" in done.stdout
+
+
+# --- stores ---
+
+
+def test_a_foreign_page_is_kept_under_either_ending(tmp_path):
+    store = "--preset", "quick", "--people", 60, "--days", 3, "--out", "runs"
+    assert run("run", *store, cwd=tmp_path).returncode == 0
+    for name in ("mine.html", "mine.htm"):
+        (tmp_path / name).write_text("mine")
+        done = run("report", "runs", "--out", name, cwd=tmp_path)
+        assert done.stderr == f"dnatrace: {name}: exists already; --force replaces it\n"
+        assert (tmp_path / name).read_text() == "mine"
+    done = run("list", "runs", "--csv", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "dnatrace: --csv, --json: choose one of them\n")
+    (tmp_path / "runs" / "0123456789abcdef").mkdir()
+    done = run("list", "runs", cwd=tmp_path)
+    line = "warning: runs/0123456789abcdef: is not a complete run and is left out\n"
+    assert (done.returncode, done.stderr) == (0, line)

@@ -68,6 +68,8 @@ def command(
             **options: Any,
         ) -> None:
             set_up(bool(quiet), n_threads)
+            if as_json and options.get("csv"):
+                raise InputError("--csv, --json: choose one of them")
             if threads or kernels:
                 from dnatrace.runs.progress import announce_compilation
 
@@ -108,8 +110,30 @@ def _without_types(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
+_MAY_BE_EMPTY = "--label"  # an empty one takes the name of a stored run away
+
+
+def _refuse_empty(given: Sequence[str]) -> None:
+    """Raise if a value is empty.
+
+    `--out "$OUT"` with a variable that is not set would write to the current directory.
+    """
+    for before, value in zip(("", *given), given, strict=False):
+        name = value.removesuffix("=")
+        if not value and before != _MAY_BE_EMPTY:
+            culprit = before if before.startswith("-") else "an argument"
+            raise InputError(f"{culprit} is empty")
+        if name != value and name.startswith("--") and "=" not in name and name != _MAY_BE_EMPTY:
+            raise InputError(f"{name} is empty")
+
+
 class Command(TyperCommand):
-    """A command whose help shows flags as flags."""
+    """A command whose help shows flags as flags, and that takes no empty values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was given."""
+        _refuse_empty(args)
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its options and arguments."""

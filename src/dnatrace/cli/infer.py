@@ -90,7 +90,7 @@ def infer(
     words = (columns, test_columns, ignore_extra, id_map is not None)
     plain = not (any(words) or days_before)
     large = _large(contacts, tests, people, days) if plain else None
-    read = (large.read if large else _read(contacts, tests, *words)).begun_before(days_before)
+    read = large.read if large else _read(contacts, tests, people, *words).begun_before(days_before)
     beliefs = infer_beliefs(
         large.window if large else read.contacts,
         read.tests,
@@ -109,7 +109,7 @@ def infer(
     values = _sizes(beliefs, read, large.window.n_contacts if large else read.contacts.size)
     return Answer(
         values=values | {"highest": highest, "version": __version__},
-        shown=[_title(values), table(highest)] if out is None else [],
+        shown=[_title(values, days_before), table(highest)] if out is None else [],
     )
 
 
@@ -185,6 +185,7 @@ def _check_written(
 def _read(
     contacts: Path,
     tests: Path,
+    people: int | None,
     columns: str | None,
     test_columns: str | None,
     ignore_extra: bool,
@@ -199,6 +200,10 @@ def _read(
         as_names=as_names,
     )
     read = lists.read_lists(contacts, tests, wording)
+    if people is None and not (read.contacts.size or read.tests.size):
+        raise InputError(
+            f"{contacts}, {tests}: neither has a row; --people says how many there are"
+        )
     if read.names is not None:
         _LOG.info("%d names, numbered in the order of their first appearance", len(read.names))
     if read.first_date is not None:
@@ -240,8 +245,10 @@ def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> di
     return values | {"first_date": read.first_date.isoformat(), "last_date": str(last)}
 
 
-def _title(values: dict[str, Any]) -> str:
+def _title(values: dict[str, Any], days_before: int) -> str:
     day = f"day {values['days'] - 1}"
     if "first_date" in values:
         day += f" ({values['last_date']}; day 0 is {values['first_date']})"
+    elif days_before:
+        day += f" (day {days_before} is day 0 of the lists)"
     return f"Highest P(E) + P(I) on {day} of {values['people']:,} people"

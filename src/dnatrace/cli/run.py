@@ -22,7 +22,9 @@ def run(
     checkpoint: Annotated[
         Path | None, Option(help="File to keep the run in while it lasts; resumes from it.")
     ] = None,
-    checkpoint_every: Annotated[int, Option(min=1, help="Days between two checkpoints.")] = 10,
+    checkpoint_every: Annotated[
+        int | None, Option(min=1, show_default="10", help="Days between two checkpoints.")
+    ] = None,
     yes: Yes = False,
 ) -> Answer:
     """Run an epidemic with contact tracing, once, from the first infections to the last day.
@@ -36,6 +38,7 @@ def run(
     from dnatrace.report import write_report
     from dnatrace.runs import needs, presentation, store
     from dnatrace.runs import run as runs
+    from dnatrace.runs.checkpoint import DEFAULT_EVERY
     from dnatrace.runs.progress import tracker
 
     if out is not None:
@@ -44,10 +47,11 @@ def run(
         store.check_label(label)
         if out is None:
             raise InputError("--label names a stored run: give --out, too")
+    if checkpoint is None and checkpoint_every is not None:
+        raise InputError("--checkpoint-every has no effect without --checkpoint")
     needs.check([config], yes=yes)
-    result = runs.run(
-        config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=checkpoint_every
-    )
+    every = checkpoint_every or DEFAULT_EVERY
+    result = runs.run(config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=every)
     places = []
     if out is not None:
         stored = store.write_run(result, out, label=label)

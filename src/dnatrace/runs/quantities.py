@@ -122,7 +122,7 @@ SUMMARY = {
         _count("notices", "Notices to be tested or to stay at home", "notices per person"),
         _count("tests_used", "Tests", "tests per person"),
         _percentage("positivity", "Share of tests that are positive"),
-        Quantity(key="tests_per_infection_found", label="Tests per infection found"),
+        Quantity(key="tests_per_infection_found", label="Tests per positive test in E or I"),
         _percentage("isolation_precision", "Share of isolated days in E or I"),
         _percentage("isolation_recall", "Share of days in E or I spent in isolation"),
         Quantity(key="days_infection_to_isolation", label="Days from infection to isolation"),
