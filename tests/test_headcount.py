@@ -3,11 +3,13 @@
 import math
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
@@ -18,7 +20,7 @@ from dnatrace.methods.headcount import DECODERS, OF_WORLD, HeadcountRelease, Hea
 from dnatrace.networks.decoder import Heads, load_decoder, write_decoder
 from dnatrace.networks.decoder_inputs import DecoderInputs, head_evidence
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
-from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.runs import floor, guarantees
 from dnatrace.runs.config import RunConfig, load_config
@@ -612,3 +614,27 @@ def test_the_curve_that_ships_has_a_floor_and_both_variants_at_every_capacity():
     for found in by_capacity.values():
         assert found >= {("public-facts", ""), ("fn", ""), ("headcount", "daily")}
     assert "Floor: " in floor.beside(load_config(), 5.016)
+
+
+def test_the_tables_of_the_theorem_are_computed():
+    text = (Path(__file__).parents[1] / "docs" / "guarantees.md").read_text("utf-8")
+    theorem, _, proof = text.partition("### Theorem")[2].partition("### Proof")
+    release = mu_of_budget(1.0, 1e-3)
+    distances = (math.sqrt(14) * release, release)  # `daily`, preset `lifetime`
+
+    def rows(table):
+        lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line[:1] == "|"]
+        return {float(row[0]): row[1:] for row in lines if row[0][0].isdigit()}
+
+    told = rows(theorem)
+    assert set(told) == {1e-3, 1e-4, 1e-5, 1e-6}
+    for delta, row in told.items():
+        costs = [epsilon_of_mu(mu, delta) for mu in distances]
+        beyond = [ndtr(mu / 2 - e / mu) for mu, e in zip(distances, costs, strict=True)]
+        assert row[:2] == [f"{e:.2f}" for e in costs]
+        assert row[2:] == [f"{p / delta:#.2g}".rstrip(".") + "·δ" for p in beyond]
+    told = rows(proof.partition("## Threat model")[0])
+    assert {1, 2, 5, 20, 100} == set(told)
+    for units, row in told.items():
+        costs = [epsilon_of_mu(mu * math.sqrt(units), 1e-3) for mu in distances]
+        assert row == [f"{e:#.3g}".rstrip(".") for e in costs]

@@ -28,6 +28,7 @@ from verification import (
     ordering,
     person,
     person_audit,
+    person_figure,
     privacy,
     private_methods,
     pythons,
@@ -366,3 +367,13 @@ def test_an_interpreter_with_other_numbers_fails(capsys, monkeypatch):
     found = pythons.Found(python="p", version="Python 3.99", same=False, passed=False)
     monkeypatch.setattr(pythons, "check", lambda python, *, quick: found)
     assert pythons.main(["p"]) == 1
+
+
+def test_no_panel_of_the_figure_of_a_person_is_cut():
+    """Panels share an axis: the largest mean of any of them is in sight."""
+    results = Path(__file__).parents[1] / "docs" / "results"
+    rows = json.loads((results / "person.json").read_text("utf-8"))["rows"]
+    panels = person_figure.panels_of(rows).axes
+    assert len(panels) == 3
+    assert all(max(row["mean"] for row in rows) < axes.get_ylim()[1] for axes in panels)
+    assert all(min(row["mean"] for row in rows) > axes.get_ylim()[0] for axes in panels)

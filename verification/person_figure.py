@@ -24,7 +24,18 @@ Rows = Sequence[dict[str, Any]]
 
 
 def drawn(rows: Rows, *, quick: bool) -> bytes:
-    """Return the figure as SVG: one panel for every number of tests, means and 90 % intervals."""
+    """Return the figure as SVG."""
+    figure = panels_of(rows)
+    if quick:
+        figure.suptitle("QUICK: these numbers mean nothing")
+    out = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "dnatrace"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
+
+
+def panels_of(rows: Rows) -> Figure:
+    """Return one panel for every number of tests, with means and 90 % intervals."""
     capacities = sorted({row["capacity"] for row in rows}, reverse=True)
     size = (1.0 + 3.6 * len(capacities), 4.2)
     figure = Figure(figsize=size, layout="constrained")
@@ -32,14 +43,11 @@ def drawn(rows: Rows, *, quick: bool) -> bytes:
     for axes, capacity in zip(panels, capacities, strict=True):
         _draw(axes, [row for row in rows if row["capacity"] == capacity])
         axes.set_title(f"tests for {100 * capacity:g} % of people per day", loc="left")
+    # Once all is drawn: a limit ends the scaling of all panels, which share the axis.
+    panels[0].set_ylim(bottom=_LOWEST)
     panels[0].set_ylabel("peak of infected people, ‰ (mean, 90 % interval)")
     panels[0].legend(frameon=False, fontsize="small")
-    if quick:
-        figure.suptitle("QUICK: these numbers mean nothing")
-    out = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "dnatrace"}):
-        figure.savefig(out, format="svg", metadata={"Date": None})
-    return out.getvalue()
+    return figure
 
 
 def _draw(axes: Axes, rows: Rows) -> None:
@@ -58,7 +66,6 @@ def _draw(axes: Axes, rows: Rows) -> None:
                 axes.axhline(row["mean"], label=_NAMES[method], **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_ylim(bottom=_LOWEST)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("ε of one test of a person, for ever")

@@ -27,7 +27,7 @@ _OPTIONS = {
     "release": Annotated[str | None, Option(help="Variant of the method's release.")],
     "score": Annotated[str | None, Option(help="infected or exposed-or-infected.")],
     "epsilon": Annotated[float | None, Option(help="Privacy budget.")],
-    "delta": Annotated[float | None, Option(help="Probability the bound may fail.")],
+    "delta": Annotated[float | None, Option(help="Additive slack of the bound, δ.")],
     "unit": Annotated[str | None, Option(help="ε per person, release, contact or pair.")],
     "gamma": Gamma,
     "p1": Annotated[float | None, Option(help="Transmission per contact, as phones believe.")],

@@ -42,7 +42,7 @@ class ThresholdSettings(PolicySettings):
         1.0, "privacy budget ε of one person's score in the histogram of a day"
     )
     delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
-        1e-3, "probability that this bound may fail, δ"
+        1e-3, "additive slack of this bound, δ"
     )
     noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
 

@@ -69,7 +69,7 @@ class PrivacySettings(Settings):
 
     epsilon: Annotated[float, Field(gt=0.0)] = setting(1.0, "privacy budget ε", source=_PAPER)
     delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
-        1e-3, "probability that the bound may fail, δ", source=_PAPER
+        1e-3, "additive slack of the bound, δ", source=_PAPER
     )
     unit: Unit = setting(
         Unit.RELEASE, "what ε is calibrated for: `person`, `release`, `contact` or `pair`"
