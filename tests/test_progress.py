@@ -93,7 +93,9 @@ def test_the_first_compilation_of_our_kernels_is_told_once(lines):
     assert lines.messages == []
     for _ in range(2):
         announcer.on_start(compilation("dnatrace.inference._kernels"))
-    assert lines.messages == ["compiling on first use: some ten seconds, once per installation"]
+    assert lines.messages == [
+        "compiling on first use: ten seconds to a minute, more on a busy machine; it is kept"
+    ]
 
 
 def test_quiet_does_not_tell_of_compilation(caplog):

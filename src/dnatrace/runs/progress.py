@@ -87,7 +87,9 @@ class _Announcer(event.Listener):
         module = event.data["dispatcher"].py_func.__module__
         if not self._told and module.startswith("dnatrace."):
             self._told = True
-            _LOG.info("compiling on first use: some ten seconds, once per installation")
+            _LOG.info(
+                "compiling on first use: ten seconds to a minute, more on a busy machine; it is kept"
+            )
 
     def on_end(self, event: event.Event) -> None:
         """Do nothing: the start was told."""
