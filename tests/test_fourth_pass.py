@@ -358,3 +358,29 @@ def test_positive_tests_are_not_called_infections():
     found = result.summary["tests_used"] / result.summary[key]
     assert found > result.summary["attack_rate"] * 300
     assert quantities.SUMMARY[key].label == "Tests per positive test in E or I"
+
+
+def test_days_before_the_lists_are_told(tmp_path):
+    (tmp_path / "contacts.csv").write_text("sender,receiver,day\n0,1,2\n")
+    (tmp_path / "tests.csv").write_text("person,day,positive\n0,2,1\n")
+    done = run("infer", "contacts.csv", "tests.csv", "--days-before", 5, cwd=tmp_path)
+    assert "on day 7 (day 5 is day 0 of the lists) of 2 people" in done.stdout
+
+
+# --- stores ---
+
+
+def test_a_foreign_page_is_kept_under_either_ending(tmp_path):
+    store = "--preset", "quick", "--people", 60, "--days", 3, "--out", "runs"
+    assert run("run", *store, cwd=tmp_path).returncode == 0
+    for name in ("mine.html", "mine.htm"):
+        (tmp_path / name).write_text("mine")
+        done = run("report", "runs", "--out", name, cwd=tmp_path)
+        assert done.stderr == f"dnatrace: {name}: exists already; --force replaces it\n"
+        assert (tmp_path / name).read_text() == "mine"
+    done = run("list", "runs", "--csv", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "dnatrace: --csv, --json: choose one of them\n")
+    (tmp_path / "runs" / "0123456789abcdef").mkdir()
+    done = run("list", "runs", cwd=tmp_path)
+    line = "warning: runs/0123456789abcdef: is not a complete run and is left out\n"
+    assert (done.returncode, done.stderr) == (0, line)

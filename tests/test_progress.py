@@ -94,7 +94,7 @@ def test_the_first_compilation_of_our_kernels_is_told_once(lines):
     for _ in range(2):
         announcer.on_start(compilation("dnatrace.inference._kernels"))
     assert lines.messages == [
-        "compiling on first use: ten seconds to a minute, more on a busy machine; it is kept"
+        "compiling on first use: ten seconds to a minute, more on a busy machine; kept"
     ]
 
 

@@ -68,6 +68,8 @@ def command(
             **options: Any,
         ) -> None:
             set_up(bool(quiet), n_threads)
+            if as_json and options.get("csv"):
+                raise InputError("--csv, --json: choose one of them")
             if threads or kernels:
                 from dnatrace.runs.progress import announce_compilation
 

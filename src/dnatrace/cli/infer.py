@@ -109,7 +109,7 @@ def infer(
     values = _sizes(beliefs, read, large.window.n_contacts if large else read.contacts.size)
     return Answer(
         values=values | {"highest": highest, "version": __version__},
-        shown=[_title(values), table(highest)] if out is None else [],
+        shown=[_title(values, days_before), table(highest)] if out is None else [],
     )
 
 
@@ -245,8 +245,10 @@ def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> di
     return values | {"first_date": read.first_date.isoformat(), "last_date": str(last)}
 
 
-def _title(values: dict[str, Any]) -> str:
+def _title(values: dict[str, Any], days_before: int) -> str:
     day = f"day {values['days'] - 1}"
     if "first_date" in values:
         day += f" ({values['last_date']}; day 0 is {values['first_date']})"
+    elif days_before:
+        day += f" (day {days_before} is day 0 of the lists)"
     return f"Highest P(E) + P(I) on {day} of {values['people']:,} people"

@@ -34,7 +34,7 @@ def report(
     from dnatrace.report.page import is_page, shown_difference
     from dnatrace.runs.quantities import SUMMARY
 
-    if out is not None and out.suffix == ".html":  # another name is refused when it is written
+    if out is not None and out.suffix in (".html", ".htm"):  # others are refused later
         keep_inputs(out, (), force=force or is_page(out))
     written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1000:,.0f} kB"

@@ -1,5 +1,7 @@
 """The runs of a store, one row each."""
 
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,9 @@ from dnatrace.runs import store as stores
 from dnatrace.runs.quantities import PER_THOUSAND, SUMMARY, shown
 
 _PLACES = ("people", "days", "seed")
+
+_LOG = logging.getLogger("dnatrace")
+_DIGEST = re.compile(r"[0-9a-f]{16}")
 
 
 def list_runs(store: Path) -> list[dict[str, Any]]:
@@ -18,7 +23,10 @@ def list_runs(store: Path) -> list[dict[str, Any]]:
     Raises:
         InputError: there is no store, or a run is damaged.
     """
-    rows = [_row(run) for run in stores.stored_runs(store)]
+    complete = stores.stored_runs(store)
+    for path in sorted({p for p in store.iterdir() if _DIGEST.fullmatch(p.name)} - {*complete}):
+        _LOG.warning("warning: %s: is not a complete run and is left out", path)
+    rows = [_row(run) for run in complete]
     if not rows:
         raise InputError(f"{store}: holds no stored run; `dnatrace run --out` makes them")
     return rows

@@ -88,7 +88,7 @@ class _Announcer(event.Listener):
         if not self._told and module.startswith("dnatrace."):
             self._told = True
             _LOG.info(
-                "compiling on first use: ten seconds to a minute, more on a busy machine; it is kept"
+                "compiling on first use: ten seconds to a minute, more on a busy machine; kept"
             )
 
     def on_end(self, event: event.Event) -> None:
