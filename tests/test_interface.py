@@ -77,6 +77,7 @@ def test_a_result_can_be_looked_at():
     above, below = result.plot()
     assert above.figure is below.figure
     above.figure.clear()
+    assert re.fullmatch(r"<RunResult: \w+, seed \d+, \d+ days; peak [\d.]+% .*>", repr(result))
     shown = result._repr_html_()
     assert "<th>Peak of infected people (I)</th>" in shown
     assert "‰ of people" in shown

@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 _NOBODY = "tests.capacity %g of %d people is less than one test per day: nobody is tested by score"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class RunResult:
     """What a run gave.
 
@@ -76,6 +76,11 @@ class RunResult:
 
         figure = plt.figure(figsize=(8, 6), layout="constrained")
         return draw_epidemic(figure, self.daily, self.summary)
+
+    def __repr__(self) -> str:
+        peak, ever = self.summary["peak_infected"], self.summary["attack_rate"]
+        settings = f"{self.config.method.name}, seed {self.config.seed}, {self.config.days} days"
+        return f"<RunResult: {settings}; peak {peak:.2%} infected, {ever:.1%} ever>"
 
     def _repr_html_(self) -> str:
         """Return the summary as a notebook shows it."""
