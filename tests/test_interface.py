@@ -17,14 +17,16 @@ from dnatrace.sweeps import sweep as sweeps
 from tests.forked_sweeps import in_process
 
 
-def test_the_ten_lines_of_the_first_page_run(capsys):
+def test_the_ten_lines_of_the_first_page_run(capsys, tmp_path, monkeypatch):
     """As it is printed there, but for a smaller city and fewer days."""
     text = (Path(__file__).parents[1] / "docs" / "start.md").read_text("utf-8")
     (block,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     small = block.replace("people=10_000, days=100", "people=300, days=5")
     assert small != block
     names = {}
+    monkeypatch.chdir(tmp_path)
     exec(compile(small, "start.md", "exec"), names)
+    assert (tmp_path / "epidemic.png").stat().st_size > 1000
     assert names["beliefs"].shape == (3, 7, 4)
     assert names["beliefs"].dtype == np.float32
     assert names["result"].daily.num_rows == 5
