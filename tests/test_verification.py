@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from verification import (
     city,
     closed_loop,
     effects,
+    front_figure,
     inference,
     levers,
     ordering,
@@ -130,6 +132,22 @@ def test_inference(quick, tmp_path):
         assert 0.5 < sum(r["person_days"] for r in mine) / (2 * 10 * 150) <= 1.0
         assert all(r["mean_score"] <= 1.0 and r["share_true"] <= 1.0 for r in mine)
     assert (tmp_path / "table.svg").read_text().startswith("<?xml")
+
+
+def test_rows_of_the_whole_table_of_inferences():
+    """Every row at 4 % tests, those of the figure everywhere; fewer seeds where the page says n."""
+    options = SimpleNamespace(only=None, symptoms=True, tests="0.08,0.04", quick=False)
+    world = SimpleNamespace(**vars(options), simulator=None, people=None, days=None)
+    call = closed_loop.Call(module="m", command="c", options=world, seeds=tuple(range(20)))
+    configs = inference.configurations(call)
+    alone = {name for name, capacity, asked in configs if capacity == 0.04 and not asked}
+    assert alone == {*inference.MAIN, *inference.ONE_SETTING}
+    others = {name for name, capacity, asked in configs if capacity == 0.08 or asked}
+    assert others == set(inference.DRAWN)
+    seeds = {label: len(inference.seeds_of(call, label)) for label in configs}
+    assert seeds["bp", 0.08, False] == seeds["bp, 4 cold rounds", 0.04, False] == 20
+    assert seeds["bp, 4 rounds", 0.04, False] == inference.N_ONE_SETTING
+    assert seeds["bp", 0.08, True] == inference.N_SYMPTOMS
 
 
 def test_inference_from_a_store(quick, tmp_path, capsys):
@@ -377,3 +395,22 @@ def test_no_panel_of_the_figure_of_a_person_is_cut():
     assert len(panels) == 3
     assert all(max(row["mean"] for row in rows) < axes.get_ylim()[1] for axes in panels)
     assert all(min(row["mean"] for row in rows) > axes.get_ylim()[0] for axes in panels)
+
+
+def test_the_picture_of_the_readme_shows_both_results(tmp_path, capsys):
+    """Its points are those of the results that are kept, and all of them are in sight."""
+    out = tmp_path / "front.svg"
+    assert front_figure.main(["--out", str(out)]) == 0
+    assert capsys.readouterr().out == "wrote front.svg\n"
+    assert out.read_text("utf-8").count("<svg") == 1
+    kept = [
+        json.loads((front_figure.RESULTS / f"{n}.json").read_text())
+        for n in ("inference", "person")
+    ]
+    rows = [one["rows"] for one in kept]
+    without, plenty, scarce = front_figure.drawn(*rows).axes
+    labels = {label for axes in (without, plenty) for label in axes.get_legend_handles_labels()[1]}
+    assert {*front_figure.SHOWN, "headcount, daily", "headcount, news"} <= labels
+    for axes, capacity in ((plenty, 0.08), (scarce, 0.04)):
+        means = [row["mean"] for row in rows[1] if row["capacity"] == capacity]
+        assert axes.get_ylim()[0] < min(means) <= max(means) < axes.get_ylim()[1]

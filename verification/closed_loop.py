@@ -132,18 +132,29 @@ def parser(
 
 
 def finished_or_run(
-    options: argparse.ArgumentParser, call: Call, configs: Mapping[Label, RunConfig]
+    options: argparse.ArgumentParser,
+    call: Call,
+    configs: Mapping[Label, RunConfig],
+    seeds_of: Mapping[Label, tuple[int, ...]] | None = None,
 ) -> dict[Label, Study[Label]]:
-    """Return the study that each label is part of: one, or by the seeds that a store has.
+    """Return the study that each label is part of: labels with the same seeds are one.
 
-    With `--finished` nothing is run: a label has the first seeds of the call, up to one whose run
-    the store does not have.
+    With `--finished` nothing is run: a label has the first of its seeds, up to one whose run the
+    store does not have.
+
+    Args:
+        options: of the script, for its complaints.
+        call: of the script.
+        configs: by label.
+        seeds_of: by label; those of the call unless given.
     """
     if call.options.finished and call.options.store is None:
         options.error("--finished reads a --store")
     together: dict[tuple[int, ...], dict[Label, RunConfig]] = {}
     for label, config in configs.items():
-        seeds = _finished(call, config) if call.options.finished else call.seeds
+        seeds = call.seeds if seeds_of is None else seeds_of[label]
+        if call.options.finished:
+            seeds = _finished(call, config, seeds)
         together.setdefault(seeds, {})[label] = config
     found = [call.study(some, seeds) for seeds, some in together.items() if seeds]
     if not found:
@@ -152,12 +163,12 @@ def finished_or_run(
     return {label: by_label[label] for label in configs if label in by_label}
 
 
-def _finished(call: Call, config: RunConfig) -> tuple[int, ...]:
+def _finished(call: Call, config: RunConfig, seeds: tuple[int, ...]) -> tuple[int, ...]:
     def kept(seed: int) -> bool:
         run = config.model_copy(update={"seed": seed}).digest
         return store.is_complete(call.options.store / run)
 
-    return tuple(takewhile(kept, call.seeds))
+    return tuple(takewhile(kept, seeds))
 
 
 def read_call(
