@@ -110,13 +110,24 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
         values=files.as_values(found, small=small),
         shown=[
             *([files.WARNING] if small else []),
-            "What to do",
+            said["in_short"],
+            "\nWhat to do",
             *(f"  - {text}" for text in said["do"]),
             *(f"\n{name}: {said[key]}" for key, name in files.HEADINGS.items()),
+            "\nWhat it depends on",
+            *(f"  - {text}" for text in said["depends"]),
+            "\nIf the world is another one",
+            *(f"  - {text}" for text in words.world_lines(found)),
+            "\nWho bears it",
+            *(f"  - {text}" for text in said["bears"]),
+            "\nWhat each part and each constraint is worth",
+            *(
+                f"  - {text}"
+                for part in (True, False)
+                for text in words.margin_lines(found, parts=part)
+            ),
             "\nWhat this does not know",
             *(f"  - {text}" for text in said["unknown"]),
-            "\nWhat each constraint and each part is worth",
-            *(f"  - {text}" for text in words.margin_lines(found)),
             "\nThe front, and what is not offered",
             table(rows),
             *([f"Written to {out}"] if out is not None else []),
