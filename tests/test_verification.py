@@ -231,10 +231,15 @@ def test_world(quick):
         world.main(["--quick", "--methods", "by chance"])
 
 
-def test_levers(capsys, monkeypatch):
+def test_levers(quick, capsys, monkeypatch):
     pytest.importorskip("covasim", reason="Covasim is not installed")
-    assert levers.main(["--quick"]) == 0
-    assert "2 seeds: " in capsys.readouterr().out
+    capsys.readouterr()  # it greets
+    rows, record, shown = quick(levers)
+    assert [row["number"] for row in rows] == list(levers.NUMBERS)
+    ours, theirs = (record["rows"][0][f"{name}_values"] for name in ("levers", "covasim"))
+    gap = sum(a - b for a, b in zip(ours, theirs, strict=True)) / 2
+    assert float(rows[0]["difference"]) == pytest.approx(gap)
+    assert "Tracing averts at least" in shown
 
     def made_up(ever):
         return lambda size, seed, traced: dict.fromkeys(levers.NUMBERS, ever(seed, traced))
@@ -244,9 +249,12 @@ def test_levers(capsys, monkeypatch):
         theirs = made_up(lambda seed, traced, more=more: 20 + more * (1 + 2 * (seed % 2) - 1.5))
         monkeypatch.setattr(levers, "by_covasim", theirs if more == 1 else made_up(lambda *_: 50))
         assert levers.main(["--seeds", "4"]) == code
+        assert ("DISAGREE" in capsys.readouterr().out) == (code == 1)
     untraced = made_up(lambda seed, traced: 50)  # tracing without effect: nothing was compared
     monkeypatch.setattr(levers, "by_levers", untraced)
     assert levers.main(["--seeds", "4"]) == 1
+    with pytest.raises(SystemExit):
+        levers.main(["--seeds", "1"])
 
 
 def test_effects(quick):
