@@ -39,6 +39,8 @@ from verification import (
     threshold,
     units,
     world,
+    world_advice,
+    world_words,
 )
 
 
@@ -223,12 +225,56 @@ def test_world(quick):
     told = {(r["against"], r["quantity"]): r["mean"] for r in some["averted"]}
     assert told[world.NOTHING, "infections averted"] == pytest.approx(expected)
     assert "## Averted and costs, against status quo" in shown
-    assert "- adoption-60: exact counts avert" in shown
+    assert "- adoption-60: against public facts exact counts have" in shown
+    assert shown.startswith("# The world: scenarios and methods\n\n## What to do\n\n1. Rank people")
     assert set(world.PROTOTYPE) <= {(cell, name) for cell in world.CELLS for name in world.METHODS}
     rows, _, _ = quick(world, "--methods", "random")
     assert {r["method"] for r in rows} == {world.STATUS_QUO, "random", world.NOTHING}
     with pytest.raises(SystemExit):
         world.main(["--quick", "--methods", "by chance"])
+
+
+def made_up_world(**infected):
+    """Return a study of one scenario by the shares infected of its methods."""
+    names = {"floor": world_words.FLOOR, "quo": world_words.STATUS_QUO}
+    names |= {"exact": world_words.EXACT, "private": world_words.PRIVATE, "default": "headcount"}
+    names |= {"beliefs": "fn (two rounds)"}
+    cell, n_seeds = infected.pop("cell", "adoption-60"), 4
+    wobble = [0.001 * ((7 * seed) % 5) for seed in range(n_seeds)]
+    return Study(
+        seeds=tuple(range(n_seeds)),
+        summaries={
+            (cell, names[key]): [
+                {"attack_rate": share + w, "people": 1000, "isolation_person_days": 100.0}
+                for w in (wobble if key != "exact" else wobble[::-1])
+            ]
+            for key, share in infected.items()
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("infected", "use", "told"),
+    [
+        ({"exact": 0.4, "private": 0.4}, "public facts", "Send no messages"),
+        ({"exact": 0.2, "private": 0.3}, world_words.PRIVATE, "`news` keeps 50 % of it in adop"),
+        ({"exact": 0.2, "private": 0.4}, "public facts", "keeps nothing that could be told in ad"),
+        # By chance: noise cannot gain what exact counts do not.
+        ({"exact": 0.4, "private": 0.3}, "public facts", "Send no messages"),
+        ({"floor": 0.5, "exact": 0.2, "private": 0.2}, "the levers alone", "Not shown in: adopt"),
+        ({"exact": 0.4, "private": 0.4, "default": 0.6}, "public facts", "switch it off there"),
+        ({"exact": 0.4, "private": 0.4, "default": 0.5}, "public facts", "is nowhere worse"),
+        ({"exact": 0.4, "private": 0.4, "beliefs": 0.45}, "public facts", "Do not pass on bel"),
+    ],
+)
+def test_the_advice_follows_from_the_runs(infected, use, told):
+    page = world_advice.head(made_up_world(**({"quo": 0.5, "floor": 0.4} | infected)))
+    assert page[:2] == ["## What to do", ""]
+    (row,) = [line for line in page if line.startswith("| adoption-60 |")]
+    assert f"| {use} |" in row
+    assert told in "\n".join(page)
+    beliefs = any("Do not pass on beliefs" in line for line in page)
+    assert beliefs == ("beliefs" in infected)
 
 
 def test_levers(quick, capsys, monkeypatch):

@@ -198,6 +198,7 @@ def study_files(
     title: str,
     command: str,
     notes: Sequence[str],
+    first: Sequence[str] = (),
     tables: Sequence[str] | None = None,
     **record: Any,
 ) -> dict[str, bytes]:
@@ -209,13 +210,16 @@ def study_files(
         title: of the page.
         command: that made them.
         notes: what a reader must know.
+        first: lines that a reader wants before how it was made.
         tables: lines of the page, where one table of all rows would not be read.
         record: what the JSON has besides, the seeds for instance.
     """
     shown = [{k: v for k, v in r.items() if not isinstance(v, list | dict)} for r in rows]
     cells = [[_cell(value) for value in row.values()] for row in shown]
     head = [name.replace("_", " ") for name in shown[0]] if shown else []
-    page = [*page_head(title, command, notes), *(tables or markdown_table(head, cells))]
+    top, *how = page_head(title, command, notes)
+    lead = ["", *first, "## How this was made"] if first else []
+    page = [top, *lead, *how, *(tables or markdown_table(head, cells))]
     values = {"command": command, "notes": list(notes), "provenance": origin(), **record}
     return {
         f"{stem}.csv": as_csv(shown),

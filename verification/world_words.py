@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.plans.comparison import named_interval
+from dnatrace.plans.intervals import fewer, more
 from dnatrace.runs.quantities import shown
 from dnatrace.sweeps.results import markdown_table
 from dnatrace.sweeps.spread import Spread
@@ -184,17 +186,20 @@ def gap_lines(study: Study[Label]) -> list[str]:
         exact, private = (gain(study, cell, name, FLOOR) for name in (EXACT, PRIVATE))
         if exact is None or private is None:
             continue
-        low, high = exact.interval
-        told = f"exact counts avert {_told(exact)} more than public facts, "
-        told += f"private ones {_told(private)}"
-        if low > 0.0:
+        told = f"against public facts exact counts have {_in_words(exact)}, private ones "
+        told += f"{_in_words(private)}"
+        if exact.interval[0] > 0.0:
             share = private.mean / exact.mean
             word = "reached" if share >= HALF else "missed"
-            told += f": {share:.0%} of the gap (aim: half; {word})"
+            told += f": {100 * share:.0f} % of the gap (aim: half; {word})"
         else:
             told += ": there is no gap that could be told, and nothing to recover"
-        more = study.difference((cell, PRIVATE), (cell, EXACT), _AT_HOME)
-        told += f"; person-days at home {shown(more.mean)} more than with exact counts"
-        low, high = more.interval
-        lines.append(f"- {cell}: {told} ({shown(low)} to {shown(high)}).")
+        days = study.difference((cell, PRIVATE), (cell, EXACT), _AT_HOME).values
+        home = more(named_interval("n", days), "n", "person-days at home")
+        lines.append(f"- {cell}: {told}. Private ones beside exact ones: {home}.")
     return lines
+
+
+def _in_words(found: Spread) -> str:
+    """Return infections averted as a difference."""
+    return fewer(named_interval("n", found.values), "n", "infections")

@@ -16,6 +16,7 @@ from dnatrace.plans.comparison import NEXT_BEST, PLAN, baselines, neighbours, pr
 from dnatrace.plans.search import Effort, Search, Tried, dominated
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
+from dnatrace.sweeps.processes import workers_stay
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Study, run_study
 from dnatrace.sweeps.sweep import Where, sweep
@@ -286,7 +287,8 @@ def _next_best(search: Search, front: dict[str, Action]) -> str | None:
 def make_plan(planner: Planner, track: Track | None = None) -> Plan:
     """Return a plan; `track` wraps its stages, for instance with a progress bar."""
     stages = planner.stages()
-    for _ in track(stages, planner.n_stages) if track else stages:
-        pass
+    with workers_stay():
+        for _ in track(stages, planner.n_stages) if track else stages:
+            pass
     assert planner.plan is not None  # the last stage makes it
     return planner.plan

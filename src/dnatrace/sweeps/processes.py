@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from multiprocessing import current_process, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -95,6 +96,44 @@ class _Team:
             worker.connection.close()
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Shared:
+    """A team that outlives a batch of runs."""
+
+    team: _Team | None = None
+
+    def of(self, threads: int) -> _Team:
+        """Return the team that is there, or a new one for another number of threads."""
+        if self.team is None or self.team.threads != threads:
+            self.stop()
+            self.team = _Team(threads=threads)
+        return self.team
+
+    def stop(self) -> None:
+        """End the workers."""
+        if self.team is not None:
+            self.team.stop()
+        self.team = None
+
+
+_SHARED: ContextVar[_Shared | None] = ContextVar("dnatrace_workers", default=None)
+
+
+@contextmanager
+def workers_stay() -> Iterator[None]:
+    """Let batches of runs in the block share their workers, which are ended after it.
+
+    A worker needs seconds to start. Nothing that it gives depends on what it did before.
+    """
+    shared = _Shared()
+    token = _SHARED.set(shared)
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+        shared.stop()
+
+
 def run_locally(
     configs: Sequence[RunConfig], *, workers: int, threads: int, done: Done
 ) -> Generator[Finished, None, None]:
@@ -105,7 +144,8 @@ def run_locally(
     """
     if getattr(current_process(), "_inheriting", False):
         os._exit(1)  # a worker that runs its caller's script anew; the caller is told why it ended
-    queue, team = Queue(configs, done), _Team(threads=threads)
+    queue, shared = Queue(configs, done), _SHARED.get()
+    team = shared.of(threads) if shared is not None else _Team(threads=threads)
     try:
         while queue.waiting or team.n_busy:
             while len(team.workers) < min(workers, len(queue.waiting) + team.n_busy):
@@ -121,7 +161,10 @@ def run_locally(
                 if finished is not None:
                     yield finished
     finally:
-        team.stop()
+        if shared is None:
+            team.stop()
+        elif queue.waiting or team.n_busy:  # interrupted: nobody would take their results
+            shared.stop()
 
 
 def _receive(worker: _Worker, team: _Team, queue: Queue) -> Finished | None:
