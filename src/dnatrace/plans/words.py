@@ -9,12 +9,10 @@ from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
 from dnatrace.plans.intervals import (
-    ends,
     fewer,
     interval,
     is_gain,
     is_loss,
-    is_nothing,
     is_told,
     more,
 )
@@ -24,6 +22,11 @@ from dnatrace.runs.scenarios import read_scenario
 _AVERTED = "infections_averted"
 _VERSUS_TODAY = "infections_averted_vs_status_quo"
 _VERSUS_NEXT_BEST = "infections_averted_vs_next_best"
+_COUNTED = {  # what is averted, as people speak of it
+    "infections": "infections",
+    "deaths": "deaths",
+    "hospital peak": "people in hospital at the peak",
+}
 NOTHING_FOUND = "Nothing was found within these budgets that averts infections in this world."
 NOT_KNOWN = (
     "The numbers are those of a simulated city, not of yours: its contacts, its disease and who "
@@ -131,13 +134,10 @@ def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
         (NOTHING, "doing nothing"),
     ):
         parts = [
-            fewer(told[against, f"{what} averted"], "n", what, scale)
-            for what in ("infections", "deaths")
+            fewer(told[against, f"{what} averted"], "n", people, scale)
+            for what, people in _COUNTED.items()
             if (against, f"{what} averted") in told
         ]
-        if (against, "hospital peak averted") in told:
-            peak = told[against, "hospital peak averted"]
-            parts.append(_peak(peak, scale))
         lines.append(f"against {name} {', '.join(parts)}")
     usual = comparison.goals_of(plan.study, STATUS_QUO)
     return (
@@ -145,16 +145,6 @@ def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
         f"{interval(usual, 'infected_share', 100.0)} %. Per {PER:,} people over "
         f"{plan.world.usual.days} days: {'; '.join(lines)}."
     )
-
-
-def _peak(found: Mapping[str, Any], scale: float) -> str:
-    if is_nothing(found, "n", scale):
-        return "the same peak in hospital"
-    if is_told(found, "n") is False:
-        return (
-            f"no difference in the peak in hospital that could be told ({ends(found, 'n', scale)})"
-        )
-    return f"the peak in hospital lower by {interval(found, 'n', scale)} people"
 
 
 def _costs(plan: Plan, row: Mapping[str, Any]) -> str:
