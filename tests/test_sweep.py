@@ -117,7 +117,7 @@ def test_without_a_grid_only_seeds():
         ({"seeds": []}, "seeds: give a list"),
         ({"seeds": [1.5]}, "seeds: give a list"),
         ({"seeds": [True]}, "seeds: give a list"),
-        ({"seeds": [1, 2, 1]}, "seeds: one of them stands there twice"),
+        ({"seeds": [1, 2, 1]}, "seeds: one of them is given twice"),
         ({"seeds": {"first": 1}}, "seeds: give a list"),
         ({"seeds": [1], "grid": {"seed": [1]}}, "seed is not part of the grid"),
         ({"seeds": [1], "grid": {"people": []}}, "people: the list of values is empty"),

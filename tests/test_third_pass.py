@@ -90,7 +90,7 @@ def test_files_of_many_runs_are_not_files_of_one(tmp_path):
     done = run("sweep", "many.toml", "--store", "runs", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "dnatrace: many.toml: seed: give seeds, a list, in its place\n",
+        "dnatrace: many.toml: seed: give seeds, a list, instead\n",
     )
 
 
