@@ -94,7 +94,7 @@ def head_evidence(numbers: NDArray[Any], noise: Any) -> Floats:
 
 
 def _expected_heads(numbers: Any, variance: Any) -> Any:
-    """Return about how many heads a noisy number is: k or more against k - 1, for every k."""
+    """Return roughly the expected heads of a noisy number: k or more against k - 1, for every k."""
     total = 0.0
     for k in range(1, _MOST_HEADS + 1):
         odds = (numbers - (k - 0.5)) / variance + math.log(_USUAL_ALARMS / k)
