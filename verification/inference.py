@@ -5,19 +5,19 @@ nothing was chosen on. Factorised Neighbours as in the paper, with two rounds (o
 smaller prior, with susceptibility by age, with remembered positives; own-test messages heard once
 (`one-round`) and several times; belief propagation (`bp`) from yesterday's messages and from
 silence; own tests counted and read by the decoder of `headcount` almost without noise; public facts
-alone; the oracle; exploration by sampling. Reported: peak of infected people in ‰ with its 90 %
-Student-t interval and median, and the area under the ROC curve of the day.
+alone; the oracle; exploration by sampling. The report gives the peak of infected people in ‰ with
+its 90 % Student-t interval and median, and the area under the ROC curve of the day.
 
 The whole table has every row at 4 % tests, and those of the figure at the other numbers of tests:
 twenty seeds, ten for rows that only compare one setting, eight where people with symptoms are
 tested. `--only` takes some rows, at all numbers of tests and on all seeds.
 
-`--symptoms` also tests people with symptoms, `--simulator covasim`, `--people` and `--days` take
-another world, `--figure` draws the peak against tests per day beside the page, `--look` compares
-scores with truth on the first seeds at 4 % tests: beliefs in tenths, and areas under the curve
-among those who were never and those who were once isolated. A store keeps what is finished;
+`--symptoms` also tests people with symptoms, `--simulator covasim`, `--people` and `--days` choose
+another world, `--figure` draws the peak against tests per day next to the page, `--look` compares
+scores with the truth on the first seeds at 4 % tests: beliefs in tenths, and areas under the curve
+among people who were never isolated and people who were. A store keeps what is finished;
 `--finished` reports the runs that it has and makes none: each row has the first of the seeds, up to
-one that is missing.
+the first that is missing.
 """
 
 import json
@@ -50,7 +50,7 @@ EQUAL = list(EQUAL_AGES)
 
 
 def of_fn(rounds: int, ages: list[float], **more: Any) -> dict[str, Any]:
-    """Return settings of `fn` with rounds and susceptibilities of its own."""
+    """Return settings of `fn` with its own rounds and susceptibilities."""
     own = {"own_rounds": rounds, "susceptibility_by_age": ages} | more
     return {"method": "fn"} | {f"method.{name}": value for name, value in own.items()}
 
@@ -158,7 +158,7 @@ AREA = (
 PEAKS = "Peak of infected people in ‰, mean ± half width."
 FEWER = "n: runs of a row that has fewer, the first of these seeds; –: not run."
 WORLD = ("simulator", "people", "days")  # options that change the setting of all rows
-Label = tuple[str, float, bool]  # inference, share tested per day, whether people with symptoms are
+Label = tuple[str, float, bool]  # inference, share tested per day, whether symptoms are tested
 
 
 def capacities_of(call: Call) -> list[float]:
@@ -211,12 +211,12 @@ def seeds_of(call: Call, label: Label) -> tuple[int, ...]:
 def look(config: RunConfig) -> dict[str, Any]:
     """Run one loop and return its scores by tenth, and areas by whether people were isolated.
 
-    True is what the score claims: infected within the days that the method ranks by, or in E or I;
-    the last area is of E or I for every method.
+    A person is positive if what the score claims is true: infected within the days that the method
+    ranks by, or in E or I; the last area is for E or I for every method.
     """
     loop = build_loop(config)
     ever = np.zeros(loop.simulator.n_people, dtype=np.bool_)
-    tenths = np.zeros((3, N_TENTHS))  # people, sum of scores, number who are it
+    tenths = np.zeros((3, N_TENTHS))  # people, sum of scores, number of positives
     areas: dict[str, list[float]] = {name: [] for name in AREAS}
     for log in loop.run(config.days):
         ever |= log.isolated
@@ -251,7 +251,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _claimed(config: RunConfig, loop: Any, log: Any) -> Any:
-    """Return of whom the score says that they are it: bool [people]."""
+    """Return for whom the claim of the score is true: bool [people]."""
     within = getattr(config.method, "infected_within", None)
     if within is None:
         return _exposed_or_infected(log)
@@ -353,12 +353,12 @@ def row_of(study: Study[Label], label: Label) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, seeds=20, first_seed=FIRST_SEED, may_be_unfinished=True)
-    options.add_argument("--figure", action="store_true", help="an SVG beside the page")
+    options.add_argument("--figure", action="store_true", help="an SVG next to the page")
     options.add_argument("--only", help="inferences, separated by semicolons, everywhere")
-    options.add_argument("--symptoms", action="store_true", help="with tests of symptoms, too")
-    options.add_argument("--simulator", help="another world than the city: covasim, openabm")
-    options.add_argument("--people", type=int, help="of that world, 10,000 unless given")
-    options.add_argument("--days", type=int, help="of a run, 100 unless given")
+    options.add_argument("--symptoms", action="store_true", help="also test people with symptoms")
+    options.add_argument("--simulator", help="a world other than the city: covasim, openabm")
+    options.add_argument("--people", type=int, help="its number of people (default 10,000)")
+    options.add_argument("--days", type=int, help="length of a run (default 100)")
     options.add_argument("--look", action="store_true", help="compare scores with the truth")
     usual = ",".join(map(str, CAPACITIES))
     options.add_argument("--tests", default=usual, help=f"shares tested per day ({usual})")

@@ -1,4 +1,4 @@
-"""Our levers beside Covasim's own: `python -m verification.levers --out docs/results/levers.md`.
+"""Compare our levers with Covasim's own interventions: `python -m verification.levers`.
 
 Test-trace-quarantine as in Covasim's tutorial (Kerr et al. 2021), with rules that both can have:
 everybody with symptoms is tested on the day these begin and knows the result the next day; the
@@ -6,9 +6,9 @@ diagnosed infect nobody; their housemates and 70 % of the people they meet at sc
 stay at home for 14 days and meet nobody. Once Covasim runs with its own `test_prob` and
 `contact_tracing`, once with our loop and the levers `symptoms` and `manual`, on the same seeds.
 
-Compared are people ever infected and diagnosed, paired by seed. Exits 1 when the 90 % interval of a
-difference leaves out 0, or when tracing makes no difference to testing alone (then the comparison
-could not fail). `--quick` shows that it works.
+The numbers of people ever infected and diagnosed are compared, paired by seed. Exits with 1 when
+the 90 % interval of a difference excludes 0, or when tracing makes no difference to testing alone
+(then the comparison could not fail). `--quick` shows that it works.
 
 Full size: 1,500 people, 50 days, three runs per seed, which are Covasim's and not kept in a store.
 """
@@ -65,7 +65,7 @@ def by_covasim(size: dict[str, int], seed: int, *, traced: bool) -> dict[str, fl
 
 
 def by_levers(size: dict[str, int], seed: int, *, traced: bool) -> dict[str, float]:
-    """Run our loop on Covasim; its contacts stay the same, so looking back far finds them all."""
+    """Run our loop on Covasim; its contacts never change, so looking far back finds them all."""
     policy: dict[str, Any] = {
         "name": "levers",
         "symptoms": {"severe": 1.0, "mild": 1.0, "background": 0.0, "exempt_days": 1000},

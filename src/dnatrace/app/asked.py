@@ -64,7 +64,7 @@ class Asked:
         return load_config(preset=self.preset, scenario=self.scenario, overrides=overrides)
 
     def problems(self) -> dict[str, str]:
-        """Return what is wrong, in words, by key; under the empty key what no one change causes."""
+        """Return problems in words by key; under the empty key what no single change causes."""
         try:
             self.config()
         except InputError as error:
