@@ -54,12 +54,8 @@ class _Large:
 def infer(
     contacts: Annotated[Path, Argument(help="CSV or Parquet: sender, receiver, day.")],
     tests: Annotated[Path, Argument(help="CSV or Parquet: person, day, positive (0/1, yes/no).")],
-    people: Annotated[
-        int | None, Option(help="Number of people; by default the largest id + 1.")
-    ] = None,
-    days: Annotated[
-        int | None, Option(help="Number of days; by default the largest day + 1.")
-    ] = None,
+    people: Annotated[int | None, Option(help="People (default: largest id + 1).")] = None,
+    days: Annotated[int | None, Option(help="Days (default: largest day + 1).")] = None,
     days_before: DaysBefore = 0,
     p0: Annotated[float | None, Option(help="Infection from outside, per day.")] = None,
     p1: BelievedTransmission = None,
@@ -83,8 +79,7 @@ def infer(
 
     Prints the 20 people most likely to be infected, or about to be, on the last day; --out writes
     everybody and every day. Ids are whole numbers from 0, or names; days are whole numbers from 0,
-    or dates like 2020-03-01. Contacts are directed: write two rows for two phones that saw each
-    other.
+    or dates like 2020-03-01. Contacts are directed: two phones that met need two rows.
 
     Example: dnatrace infer contacts.csv tests.csv --p1 0.05 --out beliefs.parquet
     """

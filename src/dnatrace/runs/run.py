@@ -115,8 +115,7 @@ def run(
     Args:
         config: what to run.
         method: an object to use instead of the configuration's method: a `methods.base.Method` or
-            a `methods.ranker.Ranker`. Without a `name` the result has no digest and cannot be
-            stored.
+            a `methods.ranker.Ranker`. Without a `name` its result cannot be stored.
         name: what the object is called in stores, including its version; it identifies the run.
         track: wraps the days, for instance with a progress bar.
         watch: called with the row of every day as it ends; an exception it raises ends the run.
