@@ -325,3 +325,25 @@ def test_a_list_with_names_and_dates_is_replayed(tmp_path):
     plain = json.loads(run(*replay, cwd=tmp_path).stdout)
     assert named["people"] == plain["people"] == 3
     assert named["attack_rate"] == plain["attack_rate"]
+
+
+def test_days_before_the_lists_are_below_zero(tmp_path):
+    """The days of the lists keep their numbers, also in files and messages."""
+    write(tmp_path, "sender,receiver,day\n0,1,2\n", "person,day,positive\n0,2,1\n")
+    given = ("infer", "contacts.csv", "tests.csv", "--days-before", 5)
+    assert "on day 2 of 2 people" in run(*given, cwd=tmp_path).stdout
+    done = run(*given, "--out", "b.csv", cwd=tmp_path)
+    assert done.stderr == "wrote b.csv, days -5 to -1 before the lists\n"
+    assert pacsv.read_csv(tmp_path / "b.csv")["day"].to_pylist() == [*range(-5, 3)] * 2
+    late = run(*given, "--days", 2, cwd=tmp_path)
+    assert "column 'day': 2 is outside the window of days 0 … 1" in late.stderr
+    longer = json.loads(run(*given, "--days", 4, "--json", cwd=tmp_path).stdout)
+    assert (longer["days"], longer["days_before"]) == (9, 5)
+    write(
+        tmp_path, "sender,receiver,day\n0,1,2024-03-01\n", "person,day,positive\n0,2024-03-02,1\n"
+    )
+    assert "on day 1 (2024-03-02; day 0 is 2024-03-01)" in run(*given, cwd=tmp_path).stdout
+    run(*given, "--out", "d.parquet", cwd=tmp_path)
+    table = pq.read_table(tmp_path / "d.parquet")
+    first = {name: table[name][0].as_py() for name in ("day", "date")}
+    assert first == {"day": -5, "date": date(2024, 2, 25)}

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 from dnatrace.runs import store
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.guarantees import ledger_table
@@ -98,13 +99,13 @@ def test_a_file_in_the_way(result, tmp_path):
     with pytest.raises(InputError, match="file: cannot be written"):
         store.write_run(result, tmp_path / "file")
     with pytest.raises(InputError, match="is a file, not a directory"):
-        store.check_store(tmp_path / "file" / "store")
+        check_directory(tmp_path / "file" / "store")
 
 
 def test_a_directory_without_permission(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     with pytest.raises(InputError, match="cannot be written: no permission"):
-        store.check_store(tmp_path / "store")
+        check_directory(tmp_path / "store")
 
 
 def test_of_two_writers_the_first_wins(tmp_path):

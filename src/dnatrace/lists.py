@@ -67,13 +67,15 @@ class Lists:
         contacts: sender, receiver, day.
         tests: person, day, positive; without rows when there was no file of them.
         names: by id; None when ids were numbers.
-        first_date: of day 0; None when days were numbers.
+        first_date: of day 0 here; None when days were numbers.
+        days_before: how many days here come before day 0 of the files.
     """
 
     contacts: Rows
     tests: Rows
     names: tuple[str, ...] | None = None
     first_date: date | None = None
+    days_before: int = 0
 
     def date_of(self, day: int) -> date | None:
         """Return the date of a day; None when days were numbers."""
@@ -88,7 +90,8 @@ class Lists:
             for rows in (self.contacts, self.tests)
         )
         first = self.first_date and self.first_date - timedelta(days=days)
-        return replace(self, contacts=contacts, tests=tests, first_date=first)
+        moved = {"contacts": contacts, "tests": tests, "first_date": first}
+        return replace(self, **moved, days_before=days)
 
     def early_positives(self) -> int:
         """Return how many positive tests are so early that the model cannot believe them."""

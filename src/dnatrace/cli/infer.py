@@ -35,7 +35,7 @@ Transmission = Annotated[
 Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
 DaysBefore = Annotated[
-    int, Option(min=0, max=1000, help="Days before the first row, on which infection may begin.")
+    int, Option(min=0, max=1000, help="Days before day 0, on which infection may begin.")
 ]
 IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
 
@@ -90,12 +90,13 @@ def infer(
     words = (columns, test_columns, ignore_extra, id_map is not None)
     plain = not (any(words) or days_before)
     large = _large(contacts, tests, people, days) if plain else None
-    read = large.read if large else _read(contacts, tests, people, *words).begun_before(days_before)
+    read = large.read if large else _read(contacts, tests, people, *words)
+    read = _begun_before(read, days_before, days)
     beliefs = infer_beliefs(
         large.window if large else read.contacts,
         read.tests,
         n_people=people,
-        n_days=days,
+        n_days=None if days is None else days + days_before,
         **_model(inference, p0, {"p1": p1, "g": g, "h": h}, transmission),
         test_errors=_errors(false_positive_rate, false_negative_rate),
         inference=inference,
@@ -109,7 +110,7 @@ def infer(
     values = _sizes(beliefs, read, large.window.n_contacts if large else read.contacts.size)
     return Answer(
         values=values | {"highest": highest, "version": __version__},
-        shown=[_title(values, days_before), table(highest)] if out is None else [],
+        shown=[_title(values, read), table(highest)] if out is None else [],
     )
 
 
@@ -211,6 +212,15 @@ def _read(
     return read
 
 
+def _begun_before(read: "Lists", days_before: int, days: int | None) -> "Lists":
+    """Return the lists with days before them; a day that is too late is told by its own number."""
+    from dnatrace import tables
+
+    for rows in (read.contacts, read.tests) if days_before and days is not None else ():
+        tables.check_days(rows, days)
+    return read.begun_before(days_before)
+
+
 def _tell_slips(read: "Lists", large: _Large | None) -> None:
     from dnatrace.lists import possible_slips
 
@@ -226,8 +236,10 @@ def _write(
     from dnatrace.inference import belief_tables
 
     if out is not None:
-        belief_tables.write(beliefs, out, names=read.names, first_date=read.first_date)
-        _LOG.info("wrote %s", out)
+        begun = {"first_date": read.first_date, "first_day": -read.days_before}
+        belief_tables.write(beliefs, out, names=read.names, **begun)
+        before = f", days {-read.days_before} to -1 before the lists" if read.days_before else ""
+        _LOG.info("wrote %s%s", out, before)
     if id_map is not None and read.names is not None:
         belief_tables.write_id_map(read.names, id_map)
         _LOG.info("wrote %s", id_map)
@@ -236,7 +248,7 @@ def _write(
 def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> dict[str, Any]:
     """Return how much there was, and the dates of the first and the last day if they have any."""
     n_people, n_days, _ = beliefs.shape
-    values = {"people": n_people, "days": n_days}
+    values: dict[str, Any] = {"people": n_people, "days": n_days, "days_before": read.days_before}
     values |= {"contacts": n_contacts, "tests": read.tests.size}
     values |= {"tested_without_contacts": len(read.without_contacts())}
     if read.first_date is None:
@@ -245,10 +257,9 @@ def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> di
     return values | {"first_date": read.first_date.isoformat(), "last_date": str(last)}
 
 
-def _title(values: dict[str, Any], days_before: int) -> str:
-    day = f"day {values['days'] - 1}"
-    if "first_date" in values:
-        day += f" ({values['last_date']}; day 0 is {values['first_date']})"
-    elif days_before:
-        day += f" (day {days_before} is day 0 of the lists)"
+def _title(values: dict[str, Any], read: "Lists") -> str:
+    """Return what the table shows; days have the numbers of the lists."""
+    day = f"day {values['days'] - 1 - read.days_before}"
+    if "last_date" in values:
+        day += f" ({values['last_date']}; day 0 is {read.date_of(read.days_before)})"
     return f"Highest P(E) + P(I) on {day} of {values['people']:,} people"

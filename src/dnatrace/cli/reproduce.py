@@ -10,6 +10,7 @@ from typer import Argument, Option
 from dnatrace.cli._command import Answer, command, table
 from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 
 if TYPE_CHECKING:
     from dnatrace.paper.verdicts import Claim
@@ -74,6 +75,9 @@ def reproduce(
     _check(target, given | {"data": data}, quick)
     command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     kept = store or (out / "runs" if out is not None else None)
+    for directory in (out, kept):
+        if directory is not None:
+            check_directory(directory)
     with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
             small = quick or (target is Target.AUC and data is None)

@@ -8,6 +8,7 @@ from typer import Option
 from dnatrace.cli._command import Answer, command
 from dnatrace.cli._configuration import RUN, Yes, configured
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -42,7 +43,7 @@ def run(
     from dnatrace.runs.progress import tracker
 
     if out is not None:
-        store.check_store(out)
+        check_directory(out)
     if label is not None:
         store.check_label(label)
         if out is None:

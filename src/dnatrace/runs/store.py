@@ -40,15 +40,6 @@ _LONGEST_LABEL = 100  # characters
 _ABANDONED_SECONDS = 24 * 3600.0  # of another machine's writer; writing a run takes seconds
 
 
-def check_store(store: Path) -> None:
-    """Raise before the work is done rather than after, if a store could not be written."""
-    nearest = next(p for p in (store, *store.absolute().parents) if p.exists())
-    if not nearest.is_dir():
-        raise InputError(f"{store}: cannot be written: {nearest} is a file, not a directory")
-    if not os.access(nearest, os.W_OK):
-        raise InputError(f"{store}: cannot be written: no permission in {nearest}")
-
-
 def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Path:
     """Write a run with its figure and return its directory; an earlier one is replaced.
 
