@@ -5,7 +5,6 @@ names become numbers in the order of their first appearance, dates become days f
 one, and results may be words. Messages name the file, the row and the column as the file has it.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,14 +21,11 @@ from dnatrace.errors import InputError
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
 _COLUMNS = 8  # of a file that are named
-_EARLY = 2  # days on which the model has nobody in I yet: E comes between
-_LEADING_ZERO = re.compile(rb"(?:^|[,;\t])(0[0-9]+)(?=[,;\t\r\n]|$)", re.MULTILINE)
-_MANY = 10  # numbers for each person from which on they are hardly places in a list
-_TOLD = 3  # possible slips of each kind that are told one by one
-_SIMILAR = 0.75  # of names, as difflib counts it: one letter of four may be another
 _IDS = ("sender", "receiver", "person")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:.*")
+_HAS_TIME = "has a time of day: give the date alone, like 2020-03-01"
 _RESULTS = {
     "0": 0,
     "false": 0,
@@ -90,13 +86,7 @@ class Lists:
             for rows in (self.contacts, self.tests)
         )
         first = self.first_date and self.first_date - timedelta(days=days)
-        moved = {"contacts": contacts, "tests": tests, "first_date": first}
-        return replace(self, **moved, days_before=days)
-
-    def early_positives(self) -> int:
-        """Return how many positive tests are so early that the model cannot believe them."""
-        columns = self.tests.columns
-        return int(np.count_nonzero((columns["positive"] == 1) & (columns["day"] < _EARLY)))
+        return replace(self, contacts=contacts, tests=tests, first_date=first, days_before=days)
 
     def without_contacts(self) -> list[int]:
         """Return who is tested and in no contact, in the order of their ids."""
@@ -123,70 +113,6 @@ class _File:
 
     def refuse(self, row: int, column: str, problem: str) -> InputError:
         return self.rows({}).refuse(row, column, problem)
-
-
-def possible_slips(read: Lists) -> list[str]:
-    """Return what may be a slip in an id, one line each; a few lines however many there are."""
-    alone = read.without_contacts()
-    lines = _early(read) + _zeros(read) + _gaps(read)
-    lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
-    if len(alone) > _TOLD:
-        lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
-    spellings: dict[str, list[str]] = {}
-    for name in read.names or ():
-        spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
-    same = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
-    return lines + [f"{names} are taken for different people" for names in same[:_TOLD]]
-
-
-def _early(read: Lists) -> list[str]:
-    n = read.early_positives()
-    if not n:
-        return []
-    said = (
-        f"{n} positive test{'s' if n > 1 else ''} on the first two days say{'' if n > 1 else 's'}"
-    )
-    why = "everybody is taken for susceptible on day 0 (infer --days-before 14 begins earlier)"
-    return [f"{read.tests.name}: {said} nothing: {why}"]
-
-
-def _zeros(read: Lists) -> list[str]:
-    """Return which ids of CSV files lose zeros at their beginning because they are numbers."""
-    lines = []
-    for rows in (read.contacts, read.tests) if read.names is None else ():
-        path = Path(rows.name)
-        if path.suffix == ".parquet" or not path.is_file():
-            continue
-        if found := _LEADING_ZERO.search(path.read_bytes()):
-            written = found[1].decode("ascii")
-            lines.append(
-                f"{path}: {written} is read as the number {int(written)} "
-                "(dnatrace infer --id-map takes ids for names)"
-            )
-    return lines
-
-
-def _gaps(read: Lists) -> list[str]:
-    """Return that most numbers are nobody's, if they are: then they are names, not places."""
-    columns = (*(read.contacts.columns[c] for c in ("sender", "receiver")),)
-    ids = np.unique(np.concatenate([*columns, read.tests.columns["person"]]))
-    if read.names is not None or not ids.size or ids[-1] + 1 < _MANY * ids.size:
-        return []
-    told = f"{read.contacts.name}: ids go up to {ids[-1]} and {ids.size} of them are in the lists"
-    return [
-        f"{told}: the others are taken for people, too (dnatrace infer --id-map: ids are names)"
-    ]
-
-
-def _alone(read: Lists, person: int) -> str:
-    """Return that somebody is in no contact, and whom that may have meant."""
-    text = f"{read.tests.person(person)} is tested and in no contact"
-    if read.names is None:
-        return text
-    tested_alone = set(read.without_contacts())
-    others = [name for i, name in enumerate(read.names) if i not in tested_alone]
-    close = difflib.get_close_matches(read.names[person], others, n=1, cutoff=_SIMILAR)
-    return f"{text}; did you mean {close[0]}?" if close else text
 
 
 def parse_columns(text: str | None, known: Sequence[str], option: str) -> dict[str, str]:
@@ -265,8 +191,12 @@ def _read(
 
 def _is_plain(file: _File) -> bool:
     """Tell whether a file holds numbers alone, or nothing, so that `tables` judges it."""
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-    return all(any(is_kind(column.type) for is_kind in kinds) for column in file.columns.values())
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+    of_results = (*kinds, pa.types.is_boolean)  # people called true and false are not 1 and 0
+    return all(
+        any(is_kind(column.type) for is_kind in (of_results if name == "positive" else kinds))
+        for name, column in file.columns.items()
+    )
 
 
 def _plain_columns(file: _File) -> Columns:
@@ -281,12 +211,29 @@ def _as_text(file: _File) -> _File:
     table = tables.read_file(file.path, as_text=tuple(file.called.values()))
     columns = {}
     for ours, theirs in file.called.items():
-        text = pc.utf8_trim_whitespace(pc.fill_null(table[theirs].cast(pa.string()), ""))
+        try:
+            written = _dates(file, table[theirs]) if ours == "day" else table[theirs]
+            text = pc.utf8_trim_whitespace(pc.fill_null(written.cast(pa.string()), ""))
+        except pa.ArrowException:
+            held = f"{file.path}: column '{theirs}' holds {table[theirs].type}"
+            raise InputError(f"{held}, expected whole numbers or texts") from None
         empty = pc.equal(text, "").to_numpy()
         if empty.any():
             raise file.refuse(int(np.argmax(empty)), ours, "the value is missing")
         columns[ours] = text
     return _File(path=file.path, columns=columns, called=file.called)
+
+
+def _dates(file: _File, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return dates of times that are all midnight, of no time zone; other columns as they are."""
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return column
+    days = column.cast(pa.date32(), safe=False)
+    at_midnight = pc.fill_null(pc.equal(days.cast(column.type), column), True).to_numpy()
+    if at_midnight.all():
+        return days
+    row = int(np.argmin(at_midnight))
+    raise file.refuse(row, "day", f"{column[row].as_py()} {_HAS_TIME}")
 
 
 def _ids(files: Sequence[_File], *, as_names: bool) -> tuple[list[Columns], tuple[str, ...] | None]:
@@ -357,6 +304,8 @@ def _date_number(text: str) -> int:
 def _day_number(text: str) -> int:
     if _WHOLE.fullmatch(text):
         return int(text)
+    if _TIME.fullmatch(text):
+        raise ValueError(f"{text!r} {_HAS_TIME}")
     raise ValueError(f"{text!r} is neither a whole number nor a date like 2020-03-01")
 
 

@@ -88,15 +88,14 @@ def infer(
 
     _check_written(out, id_map, (contacts, tests), force=force)
     words = (columns, test_columns, ignore_extra, id_map is not None)
-    plain = not (any(words) or days_before)
-    large = _large(contacts, tests, people, days) if plain else None
+    large = None if any(words) or days_before else _large(contacts, tests, people, days)
     read = large.read if large else _read(contacts, tests, people, *words)
-    read = _begun_before(read, days_before, days)
+    read, n_days = _begun_before(read, days_before, days)
     beliefs = infer_beliefs(
         large.window if large else read.contacts,
         read.tests,
         n_people=people,
-        n_days=None if days is None else days + days_before,
+        n_days=n_days,
         **_model(inference, p0, {"p1": p1, "g": g, "h": h}, transmission),
         test_errors=_errors(false_positive_rate, false_negative_rate),
         inference=inference,
@@ -163,6 +162,8 @@ def _model(
         if value is not None:
             raise InputError(f"--{name} has no effect with --inference {inference}")
     values = {name: value for name, value in given.items() if value is not None}
+    if p0 == 0.0:
+        _LOG.warning("warning: --p0 0: nobody is ever infected, whatever tests say")
     if course:
         return {"course": CourseParameters(**values)}
     return {"parameters": SeirParameters(**values)}
@@ -181,6 +182,8 @@ def _check_written(
         if id_map.resolve() in [path.resolve() for path in (*read, out) if path is not None]:
             raise InputError(f"--id-map {id_map}: is another file of this command")
         keep_inputs(id_map, (), force=force)
+        if id_map.suffix != ".csv":
+            raise InputError(f"--id-map {id_map}: the name must end in .csv")
 
 
 def _read(
@@ -212,17 +215,25 @@ def _read(
     return read
 
 
-def _begun_before(read: "Lists", days_before: int, days: int | None) -> "Lists":
-    """Return the lists with days before them; a day that is too late is told by its own number."""
+def _begun_before(read: "Lists", days_before: int, days: int | None) -> "tuple[Lists, int | None]":
+    """Return the lists with days before them, and how many days that makes, if that is known.
+
+    A day that is too late is told by the number that it has in the lists.
+    """
     from dnatrace import tables
 
-    for rows in (read.contacts, read.tests) if days_before and days is not None else ():
+    if not days_before:
+        return read, days
+    both = (read.contacts, read.tests)
+    if days is None:
+        days = tables.infer_days(*(rows.columns["day"] for rows in both))
+    for rows in both:
         tables.check_days(rows, days)
-    return read.begun_before(days_before)
+    return read.begun_before(days_before), days + days_before
 
 
 def _tell_slips(read: "Lists", large: _Large | None) -> None:
-    from dnatrace.lists import possible_slips
+    from dnatrace.slips import possible_slips
 
     if large is not None:  # the rows are not kept
         return
@@ -236,9 +247,9 @@ def _write(
     from dnatrace.inference import belief_tables
 
     if out is not None:
-        begun = {"first_date": read.first_date, "first_day": -read.days_before}
-        belief_tables.write(beliefs, out, names=read.names, **begun)
-        before = f", days {-read.days_before} to -1 before the lists" if read.days_before else ""
+        first, date = -read.days_before, read.first_date
+        belief_tables.write(beliefs, out, names=read.names, first_date=date, first_day=first)
+        before = f", days {first} to -1 before the lists" if first else ""
         _LOG.info("wrote %s%s", out, before)
     if id_map is not None and read.names is not None:
         belief_tables.write_id_map(read.names, id_map)

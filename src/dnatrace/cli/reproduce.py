@@ -72,12 +72,9 @@ def reproduce(
     from dnatrace.sweeps.study import kept_in
 
     given = {"method": method, "fresh": fresh, "seeds": seeds, "simulator": simulator}
-    _check(target, given | {"data": data}, quick)
-    command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     kept = store or (out / "runs" if out is not None else None)
-    for directory in (out, kept):
-        if directory is not None:
-            check_directory(directory)
+    _check(target, given | {"data": data}, quick, (out, kept))
+    command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
             small = quick or (target is Target.AUC and data is None)
@@ -103,8 +100,10 @@ _TAKES = {  # the seeds of the search for a reading are fixed, those of its verd
 }
 
 
-def _check(target: Target, options: dict[str, Any], quick: bool) -> None:
-    """Raise for an option that would change nothing."""
+def _check(
+    target: Target, options: dict[str, Any], quick: bool, places: Sequence[Path | None]
+) -> None:
+    """Raise for an option that would change nothing, or a place that cannot be written."""
     takes = _TAKES[target]
     if target is Target.READINGS and options["fresh"]:
         takes = takes | {"seeds"}
@@ -113,6 +112,9 @@ def _check(target: Target, options: dict[str, Any], quick: bool) -> None:
             raise InputError(f"--{name} has no meaning for {target.value} here")
     if target is Target.AUC and quick and options["data"] is not None:
         raise InputError("--quick makes a small run of its own: leave out --data, or --quick")
+    for directory in places:
+        if directory is not None:
+            check_directory(directory)
 
 
 def _command_line(

@@ -87,8 +87,8 @@ def read_runs(directory: Path) -> tuple[list[StoredRun], list[str]]:
         first = next(iter(wrong.values()))
         many = f"{directory}: none of its {len(wrong)} runs can be read: "
         raise InputError(f"{many if len(wrong) > 1 else ''}{first}")
-    for error in wrong.values():
-        _LOG.warning("warning: %s; this run is left out", error)
+    for told in wrong.values():
+        _LOG.warning("warning: %s; this run is left out", told)
     return runs, list(wrong)
 
 
