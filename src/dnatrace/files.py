@@ -32,9 +32,9 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _temporary(path: Path) -> Path:
+def _temporary(path: Path, kind: str = "partial") -> Path:
     """Return where a file is written; the suffix stays last: writers choose the format by it."""
-    return path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    return path.with_name(f".{path.stem}.{os.getpid()}.{kind}{path.suffix}")
 
 
 def check_place(path: Path) -> None:
@@ -51,7 +51,8 @@ def check_file(path: Path) -> None:
     """Raise before the work is done rather than after, if a file could not be written."""
     try:
         check_place(path)
-        _try_out(_temporary(path))
+        # As long a name as that of the file while it is written, which may be under way.
+        _try_out(_temporary(path, f"try{secrets.token_hex(2)}"))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -68,7 +69,7 @@ def check_directory(path: Path) -> None:
             raise InputError(f"{path}: cannot be written: {nearest} is {kind}")
         if not os.access(nearest, os.W_OK):
             raise InputError(f"{path}: cannot be written: no permission in {nearest}")
-        _try_out(nearest / f".dnatrace.{os.getpid()}.{secrets.token_hex(4)}.partial")
+        _try_out(_temporary(nearest / "dnatrace", f"try{secrets.token_hex(2)}"))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -39,7 +39,6 @@ def run(
     from dnatrace.report import write_report
     from dnatrace.runs import needs, presentation, store
     from dnatrace.runs import run as runs
-    from dnatrace.runs.checkpoint import DEFAULT_EVERY
     from dnatrace.runs.progress import tracker
 
     if out is not None:
@@ -51,8 +50,9 @@ def run(
     if checkpoint is None and checkpoint_every is not None:
         raise InputError("--checkpoint-every has no effect without --checkpoint")
     needs.check([config], yes=yes)
-    every = checkpoint_every or DEFAULT_EVERY
-    result = runs.run(config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=every)
+    result = runs.run(
+        config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=checkpoint_every
+    )
     places = []
     if out is not None:
         stored = store.write_run(result, out, label=label)

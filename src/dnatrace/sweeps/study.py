@@ -25,8 +25,8 @@ from dnatrace.sweeps import costs, view
 from dnatrace.sweeps.entries import (
     Entry,
     check,
-    check_seeds,
     check_where,
+    checked_seeds,
     config_of,
     labelled,
     name_of,
@@ -61,6 +61,12 @@ class Study(Generic[Label]):
     failures: dict[Label, Failure] = field(default_factory=dict)
     baseline: Label | None = None
     groups: dict[Label, list[list[dict[str, Any]]]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        n, labels = len(self.seeds), ", ".join(map(repr, self.summaries))
+        return (
+            f"<Study: {labels or 'nothing'} on {n} seed{'s' if n != 1 else ''}; table() compares>"
+        )
 
     def against(self, baseline: Label) -> "Study[Label]":
         """Return the same study, whose tables show paired differences to a label."""
@@ -355,7 +361,7 @@ def compare(
         RuntimeError: a run failed; what was finished is in the store.
     """
     check(configs)
-    check_seeds(seeds)
+    seeds = checked_seeds(seeds)
     check_where(workers=workers, cluster=cluster, store=store, track=track)
     by_label = dict(configs) if isinstance(configs, Mapping) else labelled(configs)
     if not by_label or not seeds:
