@@ -715,3 +715,17 @@ def test_an_option_and_a_setting_that_disagree_are_refused():
     done = run("run", "--preset", "quick", "--epsilon", 2, "--set", "privacy.epsilon=3")
     line = "--epsilon 2.0, --set privacy.epsilon=3: choose one of them"
     assert (done.returncode, done.stderr) == (2, f"dnatrace: {line}\n")
+
+
+def test_settings_of_a_method_that_is_not_chosen_are_told():
+    given = ("--preset", "quick", "--people", 60, "--days", 2, "--set", "method.fn.own_rounds=3")
+    line = "warning: --set method.fn.own_rounds=3 has no effect: method is 'headcount'"
+    assert line in run("run", *given).stderr.splitlines()
+    assert "no effect" not in run("run", *given, "--method", "fn").stderr
+
+
+def test_certify_says_what_there_is_to_certify():
+    done = run("certify", "nope")
+    assert done.returncode == 2
+    assert "none that ships (dna, " in done.stderr
+    assert "; decoders: headcount, " in done.stderr

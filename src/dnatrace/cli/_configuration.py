@@ -40,6 +40,7 @@ _OPTIONS = {
     "seed": Annotated[int | None, Option(help="Same seed, same result.")],
     "simulator": Annotated[str | None, Option(help="Who meets whom; see `dnatrace doctor`.")],
 }
+_LOG = logging.getLogger("dnatrace")
 RUN = tuple(_OPTIONS)
 RELEASE = ("preset", "setting", *["method", "release", "epsilon", "delta", "unit", "gamma", "p1"])
 
@@ -53,9 +54,7 @@ def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
     names = [n for n in ("epsilon", "delta", "unit", "noise") if given.get(n) is not None]
     if names and not config.method.adds_noise:
         method = config.method.name
-        logging.getLogger("dnatrace").warning(
-            "warning: --%s has no effect: method '%s' adds no noise", names[0], method
-        )
+        _LOG.warning("warning: --%s has no effect: method '%s' adds no noise", names[0], method)
 
 
 def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str) -> None:
@@ -80,6 +79,18 @@ def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
             name, other = options.get(key, ("", value))
             if other != value:
                 raise InputError(f"--{name} {other}, --set {text}: choose one of them")
+
+
+def _tell_other_tables(settings: Sequence[str], config: "RunConfig") -> None:
+    """Say which --set is for a method, simulator or policy that is not the chosen one."""
+    from dnatrace.runs.config import CATALOGUES
+
+    for text in settings:
+        section, _, rest = text.partition("=")[0].strip().partition(".")
+        name = rest.partition(".")[0]
+        chosen = getattr(getattr(config, section, None), "name", name)
+        if section in CATALOGUES and name in CATALOGUES[section] and name != chosen:
+            _LOG.warning("warning: --set %s has no effect: %s is '%s'", text, section, chosen)
 
 
 def configured(
@@ -120,6 +131,7 @@ def configured(
                 overrides=given,
             )
             _refuse_twice(settings, given)
+            _tell_other_tables(settings, config)
             if reads is not None:
                 read = reads(config, options)
                 why = f"has no effect on `dnatrace {function.__name__}`"

@@ -122,7 +122,7 @@ def _verdict(spent: dict[str, Any]) -> str:
     """Return what the costs are worth; an older version did not store which noise was drawn."""
     if not spent["sound"]:
         return "NOT all costs are proved and finite"
-    noised = spent["nominal_epsilon"] != 0.0 or spent.get("selection_epsilon") is not None
+    noised = spent.get("nominal_epsilon") != 0.0 or spent.get("selection_epsilon") is not None
     if not noised or spent.get("protects", False):
         return "every cost is proved"
     drawn = ", ".join(spent.get("noise", ())) or "nobody stored which"

@@ -24,7 +24,7 @@ def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
     Raises:
         InputError: there is no store, or no run that can be read.
     """
-    complete = stores.stored_runs(store)
+    complete = [store] if stores.is_complete(store) else stores.stored_runs(store)
     named = {p for p in store.iterdir() if _DIGEST.fullmatch(p.name) and p.is_dir()}
     wrong = {p.name: f"{p}: is not a complete run" for p in sorted(named - {*complete})}
     rows = []
@@ -55,7 +55,7 @@ def _row(run: Path) -> dict[str, Any]:
         "label": stores.read_label(run),
         "method": summary.get("method"),
         "variant": privacy.get("release"),
-        "epsilon": privacy.get("epsilon") if privacy.get("noise") is not None else None,
+        "epsilon": _number(privacy.get("epsilon")) if privacy.get("noise") is not None else None,
         "unit": privacy.get("unit") if privacy.get("noise") is not None else None,
         **{key: summary.get(key) for key in _PLACES},
         "peak_infected": _number(summary.get("peak_infected")),

@@ -297,7 +297,10 @@ def run_study(
 
 def _stored(run: Path) -> Found:
     """Return summary and groups of a stored run."""
-    groups = pq.read_table(run / "groups.parquet").to_pylist()
+    try:
+        groups = pq.read_table(run / "groups.parquet").to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{run}: is damaged, remove it: {str(error).splitlines()[0]}") from error
     return stores.read_json(run, "summary.json"), groups
 
 
