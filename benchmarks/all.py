@@ -1,9 +1,10 @@
-"""Everything that docs/performance.md says of speed: `make benchmark`.
+"""Measure everything that docs/performance.md says about speed: `make benchmark`.
 
-Takes the first run, closed loops, inference and peers, prints their tables, and writes all figures
-to benchmarks/figures.json with the load of the machine before and after. Ratios are compared with
-the committed ones (benchmarks/ratios.json): more than 25 % slower is red. `--accept` writes new
-ones, `--most-people 1000000` adds the largest city, `--quick` takes a minute and compares nothing.
+Measures the first run, closed loops, inference and peers, prints their tables, and writes all
+figures to benchmarks/figures.json with the load of the machine before and after. Ratios are
+compared with the committed ones (benchmarks/ratios.json): more than 25 % slower is red. `--accept`
+writes new ones, `--most-people 1000000` adds the largest city, `--quick` takes a minute and
+compares nothing.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def memory(few: int, many: int, days: int) -> dict[str, float]:
 
 
 def ratios_of(figures: dict[str, Any]) -> dict[str, float]:
-    """Return what is compared: times within one run over each other; smaller is better."""
+    """Return what is compared: ratios of times within one run; smaller is better."""
     ratios = {}
     seconds = {(r["people"], r["method"]): r["processor_s"] for r in figures["loops"]}
     for (people, method), spent in seconds.items():

@@ -112,7 +112,7 @@ def test_help_is_whole_on_a_narrow_terminal():
     shown = run_process("infer", "--help", COLUMNS="40", TERMINAL_WIDTH="").stdout
     assert "…" not in shown
     words = " ".join(shown.replace("│", " ").split())
-    assert "transmission per contact with I, as phones believe." in words
+    assert "transmission per contact with I that phones assume." in words
 
 
 def test_an_interrupted_command_says_so(monkeypatch):

@@ -2,8 +2,9 @@
 
 400 small runs on a real Dask scheduler with four workers of two threads on loopback: a worker is
 killed, another joins late, the scheduler is killed and a new one resumes the sweep. The store must
-be that of one process, byte for byte; what the cluster adds to a run is the wall time beyond that
-of one process with as many threads, over the number of runs. `--quick` takes half a minute.
+equal that of one process, byte for byte; what the cluster adds to a run is the wall time beyond
+that of one process with as many threads, divided by the number of runs. `--quick` takes half a
+minute.
 """
 
 import argparse
@@ -70,7 +71,7 @@ def stored(store: Path) -> int:
 
 
 def contents(store: Path) -> dict[str, bytes]:
-    """Return every file by its name, but for the times that runs took."""
+    """Return every file by name, except for the times that runs took."""
     return {
         str(path.relative_to(store)): path.read_bytes()
         for path in sorted(store.rglob("*"))

@@ -1,8 +1,8 @@
-"""Contacts of a large Parquet file, read batch by batch.
+"""Read the contacts of a large Parquet file batch by batch.
 
-A list of 100 million rows has 2.4 GB as three columns of 64 bits, and several copies of it on the
-way into a window. Here a batch of rows is read, checked and grouped by day at a time; what is kept
-of a row is 8 bytes, and 4 when its day has been sorted.
+A list of 100 million rows takes 2.4 GB as three columns of 64 bits, and is copied several times on
+the way into a window. Here rows are read, checked and grouped by day one batch at a time; a row
+takes 8 bytes, and 4 once its day has been sorted.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ from dnatrace.errors import InputError
 from dnatrace.records import ContactWindow, DayContacts
 
 BATCH_ROWS = 2**20
-MANY_ROWS = 5_000_000  # from which on the command reads a list this way
+MANY_ROWS = 5_000_000  # from this size on the command reads a list this way
 _KNOWN = {*tables.CONTACT_COLUMNS, "kind"}
 
 Ids = NDArray[np.uint32]
@@ -47,9 +47,10 @@ def n_rows(path: Path) -> int:
 
 
 def largest(path: Path) -> tuple[int, int]:
-    """Return the largest id and the largest day of a file, -1 of an empty one.
+    """Return the largest id and the largest day of a file, -1 if it is empty.
 
-    From the statistics of its row groups where they are there; else the columns are read.
+    They come from the statistics of the row groups where there are any; otherwise the columns are
+    read.
     """
     file = _opened(path)
     found = dict.fromkeys(tables.CONTACT_COLUMNS, -1)
@@ -71,7 +72,7 @@ def largest(path: Path) -> tuple[int, int]:
 def sizes(
     path: Path, tests: tables.Rows, *, n_people: int | None = None, n_days: int | None = None
 ) -> tuple[int, int]:
-    """Return how many people and days there are, or are called for by contacts and tests."""
+    """Return the numbers of people and days as given, or as contacts and tests call for."""
     most_id, most_day = (np.array([most]) for most in largest(path))
     if n_people is None:
         n_people = tables.infer_people(most_id, tests.columns["person"])
@@ -88,12 +89,12 @@ def window_of(
     batch_rows: int = BATCH_ROWS,
     track: Track | None = None,
 ) -> ContactWindow:
-    """Return the window of a Parquet file; the same as `ContactWindow.from_rows` of it.
+    """Return the window of a Parquet file, the same as `ContactWindow.from_rows` would.
 
     Memory: 8 bytes per row, and about 60 bytes per row of a batch while it is read.
 
     Args:
-        path: of the file, one that `can_stream`.
+        path: a file for which `can_stream` holds.
         n_people: ids are 0 … n_people-1.
         n_days: days are 0 … n_days-1.
         batch_rows: how many rows are read at a time.
@@ -101,7 +102,7 @@ def window_of(
     """
     window = ContactWindow(n_people=n_people, n_days=n_days)
     pieces: list[list[tuple[Ids, Ids]]] = [[] for _ in range(n_days)]
-    total = -(-n_rows(path) // batch_rows)  # about: batches end with row groups
+    total = -(-n_rows(path) // batch_rows)  # approximate: batches end with row groups
     batches = _batches(path, batch_rows)
     for rows, first in track(batches, total) if track else batches:
         _split(path, rows, first, pieces, n_people)
@@ -118,7 +119,7 @@ def window_of(
 
 
 def people_met(window: ContactWindow) -> tables.Columns:
-    """Return who sends and who receives at all, each once, in place of rows that are not kept."""
+    """Return all senders and all receivers, once each, in place of rows that are not kept."""
     sends = np.zeros(window.n_people, dtype=np.bool_)
     receives = np.zeros(window.n_people, dtype=np.bool_)
     for day in window:
@@ -135,7 +136,7 @@ def _opened(path: Path) -> Any:
 
 
 def _batches(path: Path, batch_rows: int) -> Iterator[tuple[tables.Columns, int]]:
-    """Yield columns of so many rows at most, and how many came before them."""
+    """Yield columns of at most this many rows, and how many rows came before them."""
     first = 0
     file = _opened(path)
     for batch in file.iter_batches(batch_size=batch_rows, columns=list(tables.CONTACT_COLUMNS)):
@@ -177,7 +178,7 @@ def _split(
 def _refused(
     path: Path, values: dict[str, int], row: int, n_people: int, n_days: int
 ) -> InputError:
-    """Return what is wrong with a row, which is counted from 0 over the whole file."""
+    """Return the error for a row, which is counted from 0 over the whole file."""
     ends = {"sender": n_people, "receiver": n_people, "day": n_days}
     meanings = {"day": f"the window of days 0 … {n_days - 1}"}
     for name, end in ends.items():

@@ -9,18 +9,18 @@ import numpy as np
 
 from dnatrace.lists import Lists
 
-_EARLY = 2  # days on which the model has nobody in I yet: E comes between
+_EARLY = 2  # days on which nobody can be in I in the model yet: E comes first
 # Ids of digits that are no plain number: 007, 0x1F, 12e4.
 _NOT_PLAIN = re.compile(
     rb"(?:^|[,;\t])(0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+)(?=[,;\t\r\n]|$)", re.MULTILINE
 )
-_MANY = 10  # numbers for each person from which on they are hardly places in a list
-_TOLD = 3  # possible slips of each kind that are told one by one
-_SIMILAR = 0.75  # of names, as difflib counts it: one letter of four may be another
+_MANY = 10  # possible ids per person; from here on they are hardly positions in a list
+_TOLD = 3  # possible slips of each kind that are listed one by one
+_SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may differ
 
 
 def possible_slips(read: Lists) -> list[str]:
-    """Return what may be a slip in an id, one line each; a few lines however many there are."""
+    """Return possible slips in ids, one line each; a few lines however many there are."""
     alone = read.without_contacts()
     lines = _early(read) + _not_plain(read) + _gaps(read)
     lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
@@ -84,7 +84,7 @@ def _number(written: str) -> int:
 
 
 def _gaps(read: Lists) -> list[str]:
-    """Return that most numbers are nobody's, if they are: then they are names, not places."""
+    """Return a warning if most ids are unused: then they are names rather than positions."""
     columns = (*(read.contacts.columns[c] for c in ("sender", "receiver")),)
     ids = np.unique(np.concatenate([*columns, read.tests.columns["person"]]))
     if read.names is not None or not ids.size or ids[-1] + 1 < _MANY * ids.size:
@@ -96,7 +96,7 @@ def _gaps(read: Lists) -> list[str]:
 
 
 def _alone(read: Lists, person: int) -> str:
-    """Return that somebody is in no contact, and whom that may have meant."""
+    """Return that a person has no contact, and which id may have been meant."""
     text = f"{read.tests.person(person)} is tested and in no contact"
     if read.names is None:
         return text
