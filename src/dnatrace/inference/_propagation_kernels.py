@@ -152,7 +152,7 @@ def send_all(
     Returns the largest change. Messages are damped: (1 - damping)·computed + damping·before.
     Everybody's thread writes what they tell; if both of a pair tell, one thread computes both
     messages before it writes one: the bits do not depend on threads.
-    Cost: O(reach) per contact, O(reach + days) per pair, of those who speak.
+    Cost: O(reach + days) per contact and per pair, of those who speak.
     """
     n_people = pairs.offsets.size - 1
     n_chunks = (n_people + CHUNK - 1) // CHUNK

@@ -101,7 +101,7 @@ class BeliefPropagation:
 
         The last day of the window is new, the others were there yesterday; all are on the first
         call.
-        Cost: O(rounds × reach × contacts), people in parallel.
+        Cost: O(rounds × (reach + days) × contacts), people in parallel.
         """
         read = tables(self.parameters, self.test_errors, most_age=OLD_DAYS + self.n_days)
         carried = state.carried.moved(outcomes, read)
