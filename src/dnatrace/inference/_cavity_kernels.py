@@ -1,10 +1,10 @@
 """Compiled array functions of Factorised Neighbours without echo.
 
 What a sender tells a receiver is P(I) on the day of the contact given that the sender was not
-infected by that receiver. Given all tests, the chain of a person is a Markov chain again, whose
-transitions follow from the posterior of every day: S only turns to E, E to I and I to R. An
-infection on a day is divided among those who were met by what they add to the day's hazard, and
-what one of them caused is followed through the chain.
+infected by that receiver. Given all tests, the chain of a person is again a Markov chain, whose
+transitions follow from the posterior of every day: S can only become E, E become I and I become R.
+An infection on a day is divided among the people met in proportion to what they add to the day's
+hazard, and what one of them caused is followed through the chain.
 
 Messages are hazards, -log(1 - p1·P(I)), and stand where their receiver reads them: everybody reads
 what they heard and writes what they tell in one pass.
@@ -20,13 +20,13 @@ from dnatrace.inference._kernels import posterior_block
 from dnatrace.inference._pair_kernels import NONE
 from dnatrace.seir import BLOCK
 
-_TINY = 1e-30  # probabilities that nothing is divided by
-_MOST_CAUSED = 1.0 - 1e-6  # by one receiver: conditions on the opposite stay possible
+_TINY = 1e-30  # probabilities too small to divide by
+_MOST_CAUSED = 1.0 - 1e-6  # by one receiver: conditioning on the opposite stays possible
 _MOST_HAZARD = 69.0  # of a contact that infects for certain
 LINE = 16  # numbers of a cache line: rows of days are padded to it
 LANES = 16  # people who are told side by side
 _ILL, _REST, _MOST = LANES, 2 * LANES, 3 * LANES  # after E, in what `_leave_out` works in
-_SMALL = 0.01  # probabilities below which a hazard is the first terms of its series
+_SMALL = 0.01  # below this probability, a hazard is computed by the first terms of its series
 _FUSED = {"contract"}  # a·b + c in one step, the same on any thread
 
 
@@ -128,7 +128,7 @@ def silence(lines: Lines) -> tuple[Any, Any]:
 
 @njit(cache=True)
 def _share(part: Any, whole: Any) -> Any:
-    """Return part / whole within [0, 1]; 1 of next to nothing."""
+    """Return part / whole within [0, 1]; 1 if the whole is next to nothing."""
     return min(max(part / whole, 0.0), 1.0) if whole > _TINY else 1.0
 
 
@@ -296,7 +296,7 @@ def exchange(
         model: float64 [6], see `seir.pack_model`.
         p1: transmission per contact.
         susceptible: factors on exposures, float32 [people].
-        silent: who tells 0, bool [people].
+        silent: who says 0, bool [people].
         exposures: float32 [days, people], filled with what was heard.
         told: as `heard`, the result.
 

@@ -1,4 +1,4 @@
-"""The compiled half of head counts: distinct people met in a window."""
+"""The compiled part of head counts: distinct people met in a window."""
 
 from typing import Any
 
@@ -16,19 +16,19 @@ def count_heads(
 
     A sender counts once per receiver, by their largest alarm on the days they met. Closeness is the
     sum of `weights` over the contacts of the two; it chooses the channel: the last one whose bound
-    is not above it. Who is below the first bound does not count.
+    is not above it. Senders below the first bound do not count.
 
     Args:
-        met: uint32 [contacts of alarming senders], whom they met.
-        starts: int64 [days, senders + 1]: whom sender j met on day t is from starts[t, j] to
-            starts[t, j + 1].
+        met: whom alarming senders met, uint32 [contacts of alarming senders].
+        starts: int64 [days, senders + 1]: the people whom sender j met on day t are entries
+            starts[t, j] to starts[t, j + 1] of `met`.
         alarms: float64 [senders, days], the oldest first; multiples of 2⁻²⁰, so that sums are exact
             in any order.
-        weights: float64 [days], of a contact on that day.
-        bounds: float64 [channels], rising.
-        first: the senders from this one on are counted, and
-        end: up to the one before this.
-        counts: float64, to which they are added.
+        weights: the weight of a contact on each day, float64 [days].
+        bounds: float64 [channels], increasing.
+        first: the first sender to count.
+        end: one more than the last sender to count.
+        counts: float64 [channels, people], to which the alarms are added.
 
     Cost: some 10 operations per contact of an alarming sender; memory 20 bytes per person.
     """

@@ -1,7 +1,7 @@
-"""The compiled halves of Factorised Neighbours, and scores from exposures.
+"""The compiled parts of Factorised Neighbours, and scores from exposures.
 
-Pure array functions, people in parallel. Every person is computed by one thread from inputs that no
-thread writes, in a fixed order: the bits do not depend on the number of threads.
+These are pure array functions, with people in parallel. Every person is computed by one thread from
+inputs that no thread writes, in a fixed order: the bits do not depend on the number of threads.
 """
 
 import math
@@ -17,7 +17,7 @@ from dnatrace.seir import BLOCK, N_STATES, forward_block, load_block, smooth_blo
 def message_hazards(messages: Any, p1: Any, hazards: Any) -> None:
     """Fill hazards with -log(1 - p1·message); both float32 [days, people].
 
-    Cost: one logarithm per person-day, so a message that many receive is taken once.
+    Cost: one logarithm per person-day, so a message with many receivers is converted once.
     """
     n_days, n_people = messages.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
@@ -44,8 +44,8 @@ def infected_marginals(exposures: Any, outcomes: Any, model: Any, infected: Any)
     """Fill infected [days, people] with the posterior P(I).
 
     Args:
-        exposures: float32 [days, people]; the last day changes nothing and is not read.
-        outcomes: int8 [days, people], 1, 0 or -1 without a test.
+        exposures: float32 [days, people]; the last day has no effect and is not read.
+        outcomes: int8 [days, people], 1, 0, or -1 without a test.
         model: float64 [6], see `seir.pack_model`.
         infected: float32, the result.
 
@@ -64,8 +64,8 @@ def infected_marginals(exposures: Any, outcomes: Any, model: Any, infected: Any)
 def hazard_marginals(exposures: Any, outcomes: Any, model: Any, p1: Any, hazards: Any) -> None:
     """Fill hazards [days, people] with -log(1 - p1·P(I)), without rounding P(I) on the way.
 
-    Rounded to float32, a certain P(I) would lose 1 - p1·P(I) when p1 is near 1. Else as
-    `infected_marginals`, with one logarithm more per person-day.
+    Rounded to float32, a P(I) near 1 would lose 1 - p1·P(I) when p1 is near 1. Otherwise as
+    `infected_marginals`, with one more logarithm per person-day.
     """
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
@@ -84,7 +84,7 @@ def hazard_marginals(exposures: Any, outcomes: Any, model: Any, p1: Any, hazards
 
 @njit(cache=True, parallel=True)
 def all_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) -> None:
-    """Fill beliefs [people, days, 4] with the posterior of every state; else as above."""
+    """Fill beliefs [people, days, 4] with the posterior of every state; otherwise as above."""
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):
         first = b * BLOCK
@@ -110,8 +110,8 @@ def clipped_hazards(messages: Any, ceiling: Any, p1: Any, hazards: Any) -> None:
 def add_up(offsets: Any, senders: Any, values: Any, totals: Any) -> None:
     """Fill totals [people] with the sum of the values [people] of each receiver's senders.
 
-    Cost: one gather per contact, O(people + contacts). Two float64 sums run side by side, because
-    one alone would wait for each addition; their order is that of `senders`, whatever the threads.
+    Cost: one gather per contact, O(people + contacts). Two float64 sums run side by side, because a
+    single one would wait for each addition; their order is that of `senders`, whatever the threads.
     """
     for r in prange(totals.size):
         a = 0.0
@@ -152,8 +152,8 @@ def score_of_block(alpha: Any, exposed: Any, i: Any) -> Any:
 def last_day_scores(exposures: Any, outcomes: Any, model: Any, exposed: Any, scores: Any) -> None:
     """Fill scores [people] with P(I) + exposed·P(E) on the last day, given exposures and tests.
 
-    `exposures` is float64 [days, people]; the last day changes nothing. The last day needs no
-    backward pass.
+    `exposures` is float64 [days, people]; its last day has no effect. Beliefs of the last day need
+    no backward pass.
     """
     n_people = outcomes.shape[1]
     for b in prange((n_people + BLOCK - 1) // BLOCK):

@@ -4,15 +4,15 @@ The factor of a person says: infected on day t if no contact before t infected t
 did. Its survival terms make every message between two people a factor on the receiver's weight of
 each day of infection: 1 + deviation, written `before` for the term that survives until the day
 begins and `through` for the one that survives the day. Between two people who met once, on day d,
-two numbers say all of it:
+two numbers suffice:
 
 - q, the chance that the contact infected the receiver: through = 1 - q on day d, both 1 - q after;
 - b, what the sender's evidence says about having been infected by the receiver: both are
   1 + b·transmission(d - t) for a receiver infected on t before d.
 
 Derivation: Altarelli et al. 2014 (Physical Review Letters 112, 118701) and Baker et al. 2021 (PNAS
-118, e2106548118), with recovery summed out. Places of days of infection as in `_time_kernels`.
-Places are unsigned numbers in inner loops, which spares a check for negative ones at each access.
+118, e2106548118), with recovery summed out. Places of days of infection are as in `_time_kernels`.
+They are unsigned numbers in inner loops, which saves a check for negative ones at each access.
 """
 
 from typing import Any, NamedTuple
@@ -24,18 +24,18 @@ from dnatrace.inference.course import REACH
 
 _SMALLEST_FACTOR = 1e-12  # a factor on evidence; keeps divisions finite
 _AT_ONCE = 16  # contacts whose sums are taken together
-_SUM = {"reassoc", "contract"}  # sums in the order that vector units like, the same on any thread
+_SUM = {"reassoc", "contract"}  # sums in an order that suits vector units, equal on all threads
 
 
 class Inbox(NamedTuple):
     """Messages by receiving entry.
 
     Attributes:
-        q: float32 [entries], of pairs that met once.
-        b: float32 [entries], of the same.
+        q: the q of pairs that met once, float32 [entries].
+        b: the b of the same pairs, float32 [entries].
         vectors: float32 [slots, reach + 2·days + 1]: deviations of infections before the window
             (reach), of `before` on its days, by how much `through` is below it, and of never. The
-            difference has a place of its own, because it may be small beside both.
+            difference is stored separately, because it may be small compared with both.
     """
 
     q: Any
@@ -44,15 +44,15 @@ class Inbox(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What everybody's messages come to, own tests included; row i is person i.
+    """The product of everybody's messages, own tests included; row i is person i.
 
     Attributes:
-        first: the weight of an infection before the window, and of one on a day of it without what
+        first: the weight of an infection before the window, and on each of its days without what
             survives that day, float64 [people, old + days].
         through: what survives each day of the window, float64 [people, days].
         ends: the weights of never and removed, float64 [people, 2].
         infected: the weight of an infection on each day, float64 [people, old + days].
-        sums: its sums over the days before each, float64 [people, old + days + 1].
+        sums: the sums of `infected` over the days before each, float64 [people, old + days + 1].
     """
 
     first: Any
@@ -63,22 +63,22 @@ class Heard(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What everybody's factor needs.
+    """What the factors of all people need.
 
     Attributes:
         transmissions: by age of the infection, from reach days down to one, float64 [age groups,
-            reach]: as days of infection before a contact stand side by side.
+            reach]: in the order in which days of infection before a contact are stored.
         spread: the same between zeros, float64 [age groups, reach + 2·days]: place days + k.
         most_transmission: the largest of them.
-        groups: of everybody, uint8 [people].
+        groups: everybody's age group, uint8 [people].
         prior: what is carried over, float64 [people, old + 2].
-        likelihood: of own tests, float64 [people, places].
+        likelihood: the likelihood of own tests, float64 [people, places].
         outside: P(infected from outside), float64 [days].
-        first: number of the first day of the window.
-        n_days: of the window.
+        first: the number of the first day of the window.
+        n_days: the length of the window.
         news: who has a new test, bool [people].
-        quiet: who was infected lately with less probability, and has no news, need not be
-            computed; 0 computes everybody.
+        quiet: people less likely than this to have been infected lately, and without news, need not
+            be computed; 0 computes everybody.
     """
 
     transmissions: Any
@@ -119,7 +119,7 @@ def send_once(
     arrays of a tuple would count references. Cost: O(reach).
     """
     x = infected.shape[1] - through.shape[1] + d
-    early = sums[i, x - REACH]  # of all infections longer ago than reach
+    early = sums[i, x - REACH]  # all infections longer ago than reach
     infects = 0.0
     for k in range(REACH):
         passes = transmissions[group, k]
@@ -161,7 +161,7 @@ def _cavity(
 ) -> Any:
     """Leave one neighbour's message out of the weights of i; return never and the sum of weights.
 
-    Filled are rest [reach + days], the weight of an infection from reach days before the window on,
+    It fills rest [reach + days], the weight of an infection from reach days before the window on,
     and after [days], what survives each day.
     """
     n_days, row = after.size, np.uint64(slot)

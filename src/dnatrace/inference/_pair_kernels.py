@@ -1,8 +1,8 @@
-"""Who met whom in the window, by pair instead of by day: compressed rows that a day is added to.
+"""Who met whom in the window, by pair instead of by day: compressed rows, extended day by day.
 
 A person has one entry per other person they met, ordered by id; an entry holds the days on which
-the person heard the other, and where the other's entry of the same pair stands. A day twice is two
-contacts.
+the person heard the other, and the index of the other's entry for the same pair. A day that appears
+twice is two contacts.
 """
 
 from typing import Any, NamedTuple
@@ -16,15 +16,15 @@ _NOBODY = 2**31  # more than any id
 
 
 class Pairs(NamedTuple):
-    """All entries; arrays by entry [entries] unless said otherwise.
+    """All entries; arrays are by entry [entries] unless stated otherwise.
 
     Attributes:
-        offsets: first entry of each person, int64 [people + 1].
+        offsets: the first entry of each person, int64 [people + 1].
         others: the other person, int32.
         reverse: the entry of the other person for the same pair, int32.
-        starts: first of the days of each entry, int64 [entries + 1].
-        days: on which the person heard the other, ascending, int32 [contacts].
-        slots: where the vectors of a pair that met more than once stand, int32; `NONE` for pairs
+        starts: the index of the first of the days of each entry, int64 [entries + 1].
+        days: the days on which the person heard the other, ascending, int32 [contacts].
+        slots: the index of the vectors of a pair that met more than once, int32; `NONE` for pairs
             that met once, each hearing the other.
     """
 
@@ -248,9 +248,9 @@ def _fill(pairs: Any, heard: Any, told: Any, day: Any, first: Any, places: Any, 
 
 @njit(cache=True)
 def _reverse(offsets: Any, others: Any) -> Any:
-    """Return where the other's entry of each pair stands.
+    """Return the index of the other's entry for each pair.
 
-    People are passed in order, so that they fill the ordered entries of each other from the front.
+    People are processed in order, so that they fill each other's ordered entries from the front.
     """
     place = offsets[:-1].copy()
     reverse = np.empty(others.size, dtype=np.int32)
@@ -306,9 +306,8 @@ def transpose(offsets: Any, senders: Any) -> Any:
 def add_day(pairs: Pairs, offsets: Any, senders: Any, *, day: int, first: int) -> tuple[Pairs, Any]:
     """Return the pairs with the contacts of `day`, without days before `first`, and the origins.
 
-    Contacts are compressed rows by receiver. The origin of an entry is the entry it
-    had before, `NONE` if it is new: int32 [entries].
-    Cost: O(people + entries + contacts).
+    Contacts are compressed rows by receiver. The origin of an entry is the index it had before,
+    `NONE` if it is new: int32 [entries]. Cost: O(people + entries + contacts).
     """
     told = transpose(offsets, senders)
     heard = transpose(*told)  # as given, but ordered by sender within each receiver

@@ -1,7 +1,7 @@
 """Compiled array functions of belief propagation: everybody hears, everybody sends.
 
-What messages are and say is in `_message_kernels`; who met whom in `_pair_kernels`. Arrays are
-taken out of their tuples before a loop: inside, each access would count references.
+What messages are and mean is in `_message_kernels`; who met whom in `_pair_kernels`. Arrays are
+unpacked from their tuples before a loop: inside, each access would count references.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from dnatrace.inference._message_kernels import factor, send_often, send_once, w
 from dnatrace.inference._pair_kernels import CHUNK, NONE
 from dnatrace.inference.course import REACH
 
-_LEAST_EVIDENCE = 1e-13  # of b: below, the factors are 1 to rounding
+_LEAST_EVIDENCE = 1e-13  # of b: below, factors are 1 up to rounding
 _ROOM = 256  # factors between 1/2 and 3/2 that a product holds safely before it is rescaled
 _MUCH = 16  # of them that one other factor stands for
 
@@ -38,7 +38,7 @@ def _multiply_vector(first: Any, through: Any, i: Any, old: Any, vectors: Any, s
 
 @njit(cache=True)
 def _fold(old: Any, first: Any, through: Any, i: Any, both: Any) -> None:
-    """Move the factors that hold for both terms into them."""
+    """Multiply the factors common to both terms into them."""
     for x in range(first.shape[1]):
         first[i, x] *= both[x]
     for t in range(through.shape[1]):
@@ -130,9 +130,9 @@ def gather_all(pairs: Any, inbox: Any, model: Any, old: Any, heard: Any) -> None
 
 @njit(cache=True, parallel=True)
 def wake(model: Any, heard: Any, awake: Any, speaks: Any) -> None:
-    """Say who speaks in a round, bool [people]: who has news, is not quiet, or was awake before.
+    """Fill who speaks in a round, bool [people]: those with news, not quiet, or awake before.
 
-    Who spoke in a round before speaks again. `awake` is brought up to date.
+    People who spoke in an earlier round speak again. `awake` is updated.
     """
     for i in prange(awake.size):
         sums, ends = heard.sums[i], heard.ends[i]
@@ -147,7 +147,7 @@ def wake(model: Any, heard: Any, awake: Any, speaks: Any) -> None:
 def send_all(
     pairs: Any, fresh: Any, inbox: Any, model: Any, damping: Any, speaks: Any, heard: Any
 ) -> Any:
-    """Write what those who speak tell everybody, and what fresh pairs tell each other, to `inbox`.
+    """Write to `inbox` what speakers tell everybody, and what fresh pairs tell each other.
 
     Returns the largest change. Messages are damped: (1 - damping)·computed + damping·before.
     Everybody's thread writes what they tell; if both of a pair tell, one thread computes both
@@ -274,7 +274,7 @@ def _write_often(vectors: Any, slot: Any, messages: Any, which: Any, damping: An
 def conclude(pairs: Any, inbox: Any, model: Any, heard: Any, out: Any, stays: Any) -> None:
     """Fill out [people, places] with posteriors and stays [people] with what `Carried` needs.
 
-    `heard` is what the messages come to. Cost: O(places) per person, O(1) per pair.
+    `heard` is the product of the messages. Cost: O(places) per person, O(1) per pair.
     """
     n_people = len(out)
     for chunk in prange((n_people + CHUNK - 1) // CHUNK):

@@ -1,9 +1,9 @@
 """Compiled array functions over days of infection: own tests, what is carried over, posteriors.
 
 The days of infection of a person, in order: OLD days before the window, the days of the window, and
-then two more places: never (susceptible at the end of the window) and removed (infected before
-everything that is told apart, immune since). Arrays over them are [places] or [people, places].
-Everybody is computed by one thread from inputs that no thread writes.
+then two more places: never (susceptible at the end of the window) and removed (infected before all
+distinguished days, immune since). Arrays over them are [places] or [people, places]. Everybody is
+computed by one thread from inputs that no thread writes.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ from numba import njit, prange
 def _likelihood_of_age(first_test: Any, tests: Any, infected_on: Any, found: Any, lik: Any) -> Any:
     """Return P(tests | infected on a day), summed over the unknown day of recovery.
 
-    `tests` int8 [days] has the tests of days first_test, first_test + 1, …. Recovery lies between
+    `tests`, int8 [days], has the tests of days first_test, first_test + 1, …. Recovery lies between
     two tests or after the last; tests before infection and after recovery find nothing.
     """
     recovered = 0.0  # weight of being recovered by now
     ill = 1.0  # weight of not being recovered by now
-    share = 1.0  # P(not recovered) at the test before
+    share = 1.0  # P(not recovered) at the previous test
     for t in range(tests.size):
         if tests[t] < 0:
             continue
@@ -42,8 +42,8 @@ def _likelihood_of_age(first_test: Any, tests: Any, infected_on: Any, found: Any
 def own_likelihoods(outcomes: Any, old: int, found: Any, lik: Any, out: Any) -> None:
     """Fill out [people, old + days + 2] with P(own tests of the window | day of infection).
 
-    `outcomes` int8 [days, people], `found` P(not recovered) by age, `lik` as in `course.Tables`.
-    Who was infected before the window may have recovered before it; that is weighed in, too.
+    `outcomes` is int8 [days, people], `found` P(not recovered) by age, `lik` as in `course.Tables`.
+    People infected before the window may have recovered before it; that is accounted for, too.
     Cost: O(places × tests) per person who has tests, O(places) for the others.
     """
     n_days, n_people = outcomes.shape
@@ -71,9 +71,9 @@ def time_weights(
     """Fill weights [places] of one person and return their sum.
 
     Args:
-        prior: what is carried over: [old] days of infection, susceptible, removed.
-        likelihood: of own tests, [places].
-        old: number of days before the window.
+        prior: what is carried over: days of infection [old], susceptible, removed.
+        likelihood: the likelihood of own tests, [places].
+        old: the number of days before the window.
         outside: P(infected from outside), float64 [days].
         stays: P(no contact of the day infects), float64 [days].
         factors: further evidence by day of infection, [old + days].
@@ -103,8 +103,8 @@ def own_messages(
 ) -> None:
     """Fill messages [days, people] with the expected infectiousness of everybody on every day.
 
-    Given own tests and what is carried over alone: Σ P(infected on x)·infectiousness(day - x).
-    Cost: O(days × reach) per person.
+    It is given own tests and what is carried over alone: Σ P(infected on x)·infectiousness(day -
+    x). Cost: O(days × reach) per person.
     """
     n_days, n_people = messages.shape
     for i in prange(n_people):
@@ -117,7 +117,7 @@ def own_messages(
 
 @njit(cache=True, parallel=True)
 def marginal_messages(posterior: Any, old: int, infectiousness: Any, messages: Any) -> None:
-    """Fill messages [days, people] with the same given everything heard: what brings echo."""
+    """Fill messages [days, people] with the same given everything heard, which causes echo."""
     n_days, n_people = messages.shape
     for i in prange(n_people):
         for t in range(n_days):
@@ -139,7 +139,7 @@ def posteriors(
 ) -> None:
     """Fill out [people, places] with the posterior of the day of infection, given exposures.
 
-    `exposures` is the hazard of the day's contacts, [days, people]; `factors` [people]-fold on it.
+    `exposures` is the hazard of the day's contacts, [days, people]; `factors` [people] multiply it.
     """
     n_days, n_people = exposures.shape
     for i in prange(n_people):
@@ -155,9 +155,9 @@ def carry_over(
 ) -> None:
     """Fill out [people, old + 2] with what is known when the first day leaves the window.
 
-    Used is what leaves with it: its tests, int8 [people], the probability `stay` [people] that none
-    of its contacts infected and p0, that somebody from outside did. Nothing that stays in the
-    window is used, so that nothing counts twice.
+    It uses what leaves with that day: its tests, int8 [people], the probability `stay` [people]
+    that none of its contacts infected, and p0, the probability of an infection from outside.
+    Nothing that stays in the window is used, so that nothing counts twice.
     """
     n_people = tests.size
     for i in prange(n_people):

@@ -1,4 +1,4 @@
-"""Belief propagation over days of infection: what I told you does not come back to me as news.
+"""Belief propagation over days of infection: what I told you does not come back as news.
 
 Messages between two people leave out what came from the other (the cavity), so that on a graph
 without loops the posteriors are exact. Everybody sends at once; messages start from those of
@@ -7,7 +7,7 @@ rounds. On graphs with loops the result is approximate.
 
 References: Altarelli et al. 2014, "Bayesian inference of epidemics on networks via belief
 propagation"; Baker et al. 2021, "Epidemic mitigation by statistical inference from contact tracing
-data". Written from their equations; recovery is summed out of own tests.
+data". This was written from their equations; recovery is summed out of own tests.
 """
 
 from dataclasses import dataclass, replace
@@ -37,8 +37,8 @@ class Propagated:
     Attributes:
         carried: what is known from before the window.
         pairs: who met whom in it.
-        inbox: the last messages.
-        awake: who had something to say, bool [people].
+        inbox: the latest messages.
+        awake: who has had something to say, bool [people].
         day: the last day of the window.
     """
 
@@ -50,7 +50,7 @@ class Propagated:
 
 
 def nothing_sent(n_people: int, n_days: int, at_first: float | None = None) -> Propagated:
-    """Return what is known before the first day of windows of so many days.
+    """Return what is known before the first day, for windows of `n_days` days.
 
     `at_first` as for `Carried.nothing`.
     """
@@ -70,15 +70,15 @@ class BeliefPropagation:
     """Rounds of cavity messages.
 
     Attributes:
-        parameters: of the course.
+        parameters: the parameters of the course.
         test_errors: how often tests err.
-        n_days: of the window; days before the first count as days without contacts.
-        rounds: the most updates of everybody per day.
-        damping: share of the old message in the new one.
+        n_days: the length of the window; days before the first count as days without contacts.
+        rounds: the largest number of updates of everybody per day.
+        damping: the share of the old message in the new one.
         tolerance: rounds end when no probability of infection by a pair changes by more.
-        warm: whether messages start from those of yesterday, else from silence.
-        quiet: who was infected lately with less probability repeats what they said before, unless
-            they have a new test or meet somebody for the first time; 0 for nobody.
+        warm: whether messages start from those of yesterday, rather than from silence.
+        quiet: people less likely than this to have been infected lately repeat what they said
+            before, unless they have a new test or meet somebody for the first time; 0 for nobody.
     """
 
     parameters: CourseParameters
@@ -99,9 +99,8 @@ class BeliefPropagation:
     ) -> tuple[Floats, Propagated]:
         """Return posteriors [people, places] on the day that ends, and what tomorrow starts from.
 
-        The last day of the window is new, the others were there yesterday; all are on the first
-        call.
-        Cost: O(rounds × (reach + days) × contacts), people in parallel.
+        The last day of the window is new, the others were there yesterday; on the first call all
+        are new. Cost: O(rounds × (reach + days) × contacts), people in parallel.
         """
         read = tables(self.parameters, self.test_errors, most_age=OLD_DAYS + self.n_days)
         carried = state.carried.moved(outcomes, read)
@@ -140,7 +139,7 @@ class BeliefPropagation:
         model: Model,
         awake: NDArray[np.bool_],
     ) -> tuple[Floats, Floats]:
-        """Bring messages and `awake` up to date; return what `conclude` returns.
+        """Update messages and `awake`; return what `conclude` returns.
 
         `fresh`, bool [entries], says which pairs met for the first time.
         """
@@ -206,7 +205,7 @@ def model_of(
     *,
     first: int,
 ) -> Model:
-    """Return what everybody's factor needs."""
+    """Return what the factors of all people need."""
     groups = np.zeros(len(prior), dtype=np.uint8) if age_groups is None else age_groups
     transmissions = np.ascontiguousarray(read.transmissions[:, :0:-1])
     return Model(
@@ -233,7 +232,7 @@ def silence(pairs: Pairs, n_days: int) -> Inbox:
 
 
 def silent_sums(n_people: int, n_days: int) -> Heard:
-    """Return room for what everybody's messages come to."""
+    """Return room for the products of everybody's messages."""
     places = OLD_DAYS + n_days
     return Heard(
         first=np.empty((n_people, places)),

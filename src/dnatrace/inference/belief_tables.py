@@ -1,4 +1,4 @@
-"""Beliefs as tables: the highest to read, all of them to a file."""
+"""Beliefs as tables: the highest for reading, all of them for a file."""
 
 import csv
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def highest(
 ) -> list[dict[str, Any]]:
     """Return the n people with the highest P(E) + P(I) on the last day, highest first.
 
-    Their names stand beside their ids, when they have any.
+    Names are listed next to ids where there are any.
     """
     last = beliefs[:, -1].astype(np.float64)
     score = last[:, State.E] + last[:, State.I]
@@ -35,12 +35,12 @@ def highest(
 
 
 def _name(names: Sequence[str], person: int) -> str:
-    """Return a name; none for people whom no list mentions."""
+    """Return a name; "" for people whom no list mentions."""
     return names[person] if person < len(names) else ""
 
 
 def check_format(path: Path) -> None:
-    """Raise unless the name of the file tells CSV or Parquet."""
+    """Raise unless the file name ends in .csv or .parquet."""
     if path.suffix not in (".csv", ".parquet"):
         raise InputError(f"{path}: the name must end in .csv or .parquet")
 
@@ -58,7 +58,7 @@ def write(
     Args:
         beliefs: [people, days, 4].
         path: ends in .csv or .parquet.
-        names: by id, for a column `name`; None writes none.
+        names: the names by id, for a column `name`; None writes none.
         first_date: of the first day, for a column `date`; None writes none.
         first_day: its number; below 0 for days before those of the lists.
     """

@@ -2,9 +2,9 @@
 
 A message is the sender's P(I) on the day of the contact given that the sender was not infected by
 the receiver. That is the cavity of belief propagation to first order: an infection on a day is
-divided among the people met by what they add to the day's hazard. Exact in what tests say about the
-sender; what is left out is that the sender's escape from the receiver on other days is evidence,
-too, which is of the second order in transmission per contact.
+divided among the people met in proportion to what they add to the day's hazard. It is exact in what
+tests say about the sender; it leaves out that the sender's escape from the receiver on other days
+is evidence, too, which is of second order in transmission per contact.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class Met:
     """Who met whom on which days of a window.
 
     Attributes:
-        pairs: with numbers of days.
-        day: number of the last day; the first window begins with day 1.
+        pairs: the pairs, with numbers of days.
+        day: the number of the last day; the first window begins with day 1.
     """
 
     pairs: Pairs
@@ -39,7 +39,7 @@ class Met:
         return cls(pairs=_pair_kernels.no_pairs(n_people), day=0)
 
     def with_newest(self, window: ContactWindow) -> "Met":
-        """Return the pairs of a window whose last day is new; all days are on the first call."""
+        """Return the pairs of a window whose last day is new; on the first call all are new."""
         new = list(window) if self.day == 0 else [window[-1]]
         day = self.day + len(new)
         pairs, first = self.pairs, day - len(window) + 1
@@ -62,9 +62,9 @@ def cavity_rounds(
 ) -> Exposures:
     """Return everybody's exposures when the last round begins, as `message_rounds` does.
 
-    With two rounds nothing can come back, and the result is that of `message_rounds`, to rounding.
-    Cost: O(rounds × (pairs that met once + other pairs × days + people × days)), people in
-    parallel.
+    With two rounds nothing can come back, and the result is that of `message_rounds` up to
+    rounding. Cost: O(rounds × (pairs that met once + other pairs × days + people × days)), people
+    in parallel.
     """
     n_days, n_people = outcomes.shape
     exposures = np.zeros(outcomes.shape, dtype=np.float32)

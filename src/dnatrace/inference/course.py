@@ -1,8 +1,8 @@
 """The course of an infection by its age in days: how it passes on, how long tests find it.
 
-What phones believe, the same for everybody, from published figures: a curve of infectiousness (the
-generation time), the time to symptoms and the time to recovery. In place of four states with fixed
-rates, a person has one unknown, the day of infection.
+This is what phones believe, the same for everybody, from published figures: a curve of
+infectiousness (the generation time), the time to symptoms and the time to recovery. Instead of four
+states with fixed rates, a person has one unknown, the day of infection.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ Relative = Annotated[float, Field(ge=0.0, le=100.0)]
 
 N_AGE_GROUPS = 9  # decades, as everywhere
 ByAge = Annotated[tuple[Relative, ...], Field(min_length=N_AGE_GROUPS, max_length=N_AGE_GROUPS)]
-REACH = 14  # days since infection after which nobody is infected by it: 99.4 % lie before
-OLD_DAYS = 28  # days before the window that infections are told apart
-MOST_TRANSMISSION = 1.0 - 1e-6  # of one contact: a certain one would make evidence impossible
+REACH = 14  # days after which an infection is no longer passed on: 99.4 % lie before
+OLD_DAYS = 28  # days before the window on which infections are distinguished
+MOST_TRANSMISSION = 1.0 - 1e-6  # of one contact: certainty would make evidence impossible
 EQUAL_AGES = (1.0,) * N_AGE_GROUPS
 _OPENABM = "OpenABM-Covid19, baseline parameters of April 2020"
 
@@ -40,7 +40,7 @@ class CourseParameters(Settings):
     )
     transmission: Annotated[float, Field(ge=0.0, le=1000.0)] = setting(
         0.2,
-        "what phones believe: hazard of meeting an infected person once on every day of the "
+        "what phones believe: hazard of meeting an infected person once on each day of the "
         "infection",
         source=f"{_OPENABM}: infectious_rate, mean over courses, divided by daily contacts",
     )
@@ -62,7 +62,7 @@ class CourseParameters(Settings):
     )
     susceptibility: ByAge = setting(
         EQUAL_AGES,
-        "factor on the hazard of a contact by age group of who receives it, nine numbers",
+        "factor on the hazard of a contact by age group of the receiver, nine numbers",
         called="susceptibility_by_age",
     )
 
@@ -70,7 +70,7 @@ class CourseParameters(Settings):
     def infectiousness(self) -> Floats:
         """Hazard of one contact by age of the sender's infection: float64 [REACH + 1].
 
-        Age 0, the day of infection, has none. What the curve has after REACH days is left out.
+        Age 0, the day of infection, has none. The part of the curve after REACH days is left out.
         """
         curve = Gamma.of(self.generation_mean, self.generation_sd)
         mass = np.diff(curve.cdf(np.arange(REACH + 1)), prepend=0.0)
@@ -99,13 +99,13 @@ class CourseParameters(Settings):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tables:
-    """What the kernels read of the course and of tests.
+    """What the kernels read about the course and about tests.
 
     Attributes:
         transmissions: float64 [age groups, REACH + 1].
         found: P(not recovered) by age, float64 [ages].
-        likelihoods: of a negative and a positive test, given found or not: float64 [2, 2], the
-            first index 1 for positive, the second 1 for found.
+        likelihoods: the likelihoods of a negative and a positive test, given found or not: float64
+            [2, 2], the first index 1 for positive, the second 1 for found.
         p0: infection from outside, per day.
     """
 
@@ -116,7 +116,7 @@ class Tables:
 
 
 def tables(parameters: CourseParameters, test_errors: TestErrors, *, most_age: int) -> Tables:
-    """Return the tables of a course, ages up to `most_age`."""
+    """Return the tables of a course, for ages up to `most_age`."""
     likelihoods = [[test_errors.likelihood(p, f) for f in (False, True)] for p in (False, True)]
     return Tables(
         transmissions=parameters.transmissions,

@@ -1,7 +1,7 @@
 """What phones receive from each other on a day: the seam between contacts and inference.
 
-A deployment runs this part encrypted, in an enclave or on servers. Whatever does it gets the
-contacts and the tests of the window and gives each phone what it received.
+A deployment runs this part encrypted, in an enclave or on servers. It takes the contacts and the
+tests of the window and returns what each phone received.
 """
 
 from dataclasses import dataclass, field
@@ -21,17 +21,17 @@ from dnatrace.seir import SeirParameters, TestErrors
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Received:
-    """What an exchange gives, arrays [days, people] aligned with the window.
+    """What an exchange returns: arrays [days, people] aligned with the window.
 
     Attributes:
-        exposures: float32; a column is who receives. After rounds those behind everybody's last
+        exposures: float32; a column is a receiver. After rounds, those behind everybody's last
             update, whose last row is 0, because what is received today changes no belief of today;
-            with own tests alone what `messages` add up to, the last row included. None if not
-            asked, where they cost something.
+            with own tests alone, what `messages` add up to, including the last row. None if not
+            asked for and not free.
         messages: P(I) of everybody, unclipped, float32: after the last round, or given own tests
-            alone. A column is who sends. None if not asked.
+            alone. A column is a sender. None if not asked for.
         own_tests: whether the column of a sender in `messages` is a function of that person's tests
-            alone: what a guarantee about a person needs.
+            alone, as a guarantee about a person requires.
     """
 
     exposures: NDArray[np.float32] | None
@@ -65,8 +65,8 @@ class NeighbourRounds:
     """Rounds of Factorised Neighbours in an enclave.
 
     Attributes:
-        parameters: of the statistical model.
-        test_errors: what phones believe of tests.
+        parameters: the parameters of the statistical model.
+        test_errors: what phones believe about tests.
         rounds: updates of everybody per day.
     """
 
@@ -82,7 +82,7 @@ class NeighbourRounds:
         with_messages: bool,
         with_exposures: bool = True,
     ) -> Received:
-        """Run the rounds from zero messages; exposures are there in any case."""
+        """Run the rounds from zero messages; exposures are always returned."""
         del with_exposures
         model: dict[str, Any] = {"parameters": self.parameters, "test_errors": self.test_errors}
         exposures = fn.message_rounds(window, outcomes, rounds=self.rounds, **model)
@@ -99,12 +99,12 @@ class OwnTests:
     phone sends depends on nothing that it heard.
 
     The chain begins 14 days before the first day, whatever the window, so that somebody may have
-    been infected before it as well as in it. What a positive test says still falls a little while
-    it moves towards the oldest day, as fewer days lie before it.
+    been infected before the window as well as in it. The weight of a positive test still falls a
+    little as it moves towards the oldest day, because fewer days lie before it.
 
     Attributes:
-        parameters: of the statistical model.
-        test_errors: what phones believe of tests.
+        parameters: the parameters of the statistical model.
+        test_errors: what phones believe about tests.
     """
 
     parameters: SeirParameters
@@ -123,7 +123,7 @@ class OwnTests:
         with_messages: bool,
         with_exposures: bool = True,
     ) -> Received:
-        """Return P(I) given own tests, and what it adds up to for those who met its senders."""
+        """Return P(I) given own tests, and what it adds up to for people who met the senders."""
         messages = self.messages(outcomes)
         exposures = None
         if with_exposures:
@@ -137,10 +137,10 @@ class OwnTests:
 
     @property
     def just_found(self) -> float:
-        """P(I) of somebody on the day of their only test, a positive one, in a window of that day.
+        """P(I) on the day of somebody's only test, a positive one, in a window of just that day.
 
-        Public. In a full window the same message is up to 1.11 times as high with the usual
-        parameters, and more with several positive tests; `Alarm` cuts at 1.
+        It is public. In a full window the same message is up to 1.11 times as high with the usual
+        parameters, and higher with several positive tests; `Alarm` cuts it off at 1.
         """
         return _just_found(self.parameters, self.test_errors)
 

@@ -1,8 +1,8 @@
 """Exposures: what the messages of a day add up to for the person who receives them.
 
 A receiver depends on the messages of a day through one number, x = Σ -log(1 - p1·message). Here
-they are summed, in single precision for the rounds of Factorised Neighbours and in double precision
-for statistics whose sensitivity is stated, and turned into the score of the last day.
+messages are summed, in single precision for the rounds of Factorised Neighbours and in double
+precision for statistics with a stated sensitivity, and turned into the score of the last day.
 """
 
 import math
@@ -63,7 +63,7 @@ def reference_exposures(counts: NDArray[Any], *, p1: float, mu_ref: float) -> Fl
 
 
 def add_up_day(day: DayContacts, values: NDArray[Any], totals: NDArray[Any]) -> None:
-    """Fill totals [people] with the sum over each receiver's contacts of the senders' values.
+    """Fill totals [people] with the sum of the senders' values over each receiver's contacts.
 
     Offsets and ids are read as unsigned numbers, as in `_csr`; sums are float64 and take the dtype
     of `totals` at the end.

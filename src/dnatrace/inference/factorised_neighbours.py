@@ -1,11 +1,11 @@
-"""Factorised Neighbours: every person's belief from the messages of their contacts and own tests.
+"""Factorised Neighbours: everybody's belief from the messages of contacts and own tests.
 
-A message is the sender's probability of being infected, P(I), on the day of the contact. Under the
-factorised neighbourhood a person depends on messages through one number per day, the exposure
-x = Σ -log(1 - p1·message); given exposures and own tests the belief is the smoothed posterior of
-the chain in `dnatrace.seir`. The two halves are separate, pure functions: `exposures_of` and
-`infected` / `beliefs`. Everybody updates at once, for a number of rounds that start from zero
-messages, so deleting a contact removes its influence at the next call.
+A message is the sender's probability of being infected, P(I), on the day of the contact. With a
+factorised neighbourhood a person depends on messages through one number per day, the exposure x = Σ
+-log(1 - p1·message); given exposures and own tests the belief is the smoothed posterior of the
+chain in `dnatrace.seir`. The two halves are separate, pure functions: `exposures_of` and `infected`
+/ `beliefs`. Everybody updates at once, for a number of rounds that start from zero messages, so
+deleting a contact removes its influence at the next call.
 
 Reference: Romijnders et al. 2023, "No time to waste: practical statistical contact tracing with few
 low-bit messages". The published codes enumerate all O(days³) monotone state sequences; the result
@@ -35,11 +35,11 @@ Messages = NDArray[np.float32]  # [days, people]
 Exposures = NDArray[np.float32]  # [days, people]
 
 DEFAULT_ROUNDS = 5
-MOST_LEVELS = 65_536  # two bytes per message; more would say nothing more
+MOST_LEVELS = 65_536  # two bytes per message; more would add nothing
 
 
 class ContradictoryTestsWarning(UserWarning):
-    """Somebody's tests are impossible under the model; the likelihood floor decided."""
+    """Somebody's tests are impossible under the model; the likelihood floor decides."""
 
 
 def infer_window(
@@ -197,7 +197,7 @@ def _contradictory(
 ) -> NDArray[np.bool_]:
     """Return who has tests that no sequence of states can produce, bool [people].
 
-    Follows which states are reachable; anybody may become E, contacts or not.
+    It tracks which states are reachable; anybody may become E, with contacts or without.
     """
     p, floor = parameters, LIKELIHOOD_FLOOR
     fpr, fnr = test_errors.false_positive_rate, test_errors.false_negative_rate

@@ -1,8 +1,8 @@
 """Head counts: how many distinct people somebody met in a window, each by their largest alarm.
 
-Whoever was met ten times counts once: one person moves one number of a receiver by at most 1. Those
-met more often or lately are counted apart from those met in passing (channels), by contacts alone:
-what a test says never moves anybody from one channel to another.
+A person met ten times counts once: one person moves one number of a receiver by at most 1. People
+met more often or lately are counted separately from those met in passing (channels), by contacts
+alone: a test result never moves anybody from one channel to another.
 """
 
 from dataclasses import dataclass
@@ -23,15 +23,16 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closeness:
-    """How people are told apart by their contacts with a receiver.
+    """How people are divided into channels by their contacts with a receiver.
 
     The closeness of two people is the sum over their contacts of `fading` to the power of its age
     in days.
 
     Attributes:
-        fading: 1 counts every contact of the window alike, 0.8 one of five days ago a third.
-        bounds: rising; a person is in the last channel whose bound is not above their closeness,
-            and in none below the first.
+        fading: 1 counts every contact of the window alike; 0.8 counts one of five days ago as a
+            third.
+        bounds: increasing; a person is in the last channel whose bound is not above their
+            closeness, and in none below the first.
     """
 
     fading: float = 1.0
@@ -55,19 +56,19 @@ def head_counts(
 ) -> Floats:
     """Return the alarms of distinct people met, by channel: float64 [channels, people].
 
-    Guarantee: for every receiver a sender is in one channel at most, chosen by contacts alone, and
-    adds the largest of their alarms on the days the two met, so from 0 to 1; exactly, as alarms are
-    multiples of 2⁻²⁰. Senders that a receiver did not meet add nothing.
+    Guarantee: for every receiver a sender is in at most one channel, chosen by contacts alone, and
+    adds the largest of their alarms on the days the two met, so between 0 and 1; exactly, as alarms
+    are multiples of 2⁻²⁰. Senders whom a receiver did not meet add nothing.
 
     Args:
         window: who met whom.
         alarms: float64 [days, people], in [0, 1] and multiples of 2⁻²⁰.
-        closeness: chooses channels.
-        of: ids of the people whose alarms these are, each once; all others have none. Everybody
-            when None.
+        closeness: how channels are chosen.
+        of: the ids of the people whose alarms these are, each once; all others have none. None
+            means everybody.
 
-    Cost: one counting sort of each day's contacts that are not mutual, when it is first asked for;
-    then contacts of people whose alarm is above 0 alone. Large counts run on several threads; the
+    Cost: one counting sort of each day's contacts that are not mutual, at the first call; after
+    that only contacts of people whose alarm is above 0. Large counts run on several threads; the
     result does not depend on how many.
     """
     people = np.arange(window.n_people) if of is None else of
@@ -91,7 +92,7 @@ def head_counts(
 
 
 def _met_by(senders: Ids, window: ContactWindow) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return whom some people met, and where each begins: int64 [days, people + 1]."""
+    """Return whom some people met, and where each list begins: int64 [days, people + 1]."""
     met, starts = [], np.zeros((len(window), senders.size + 1), dtype=np.int64)
     total = 0
     for t, day in enumerate(window):

@@ -1,10 +1,10 @@
-"""The receiver's model: on which day was I infected? Own tests, heard messages, one round.
+"""The receiver's model of the day of infection: own tests, heard messages, one round.
 
 A person's unknown is the day of infection: one of `OLD_DAYS` days before the window, a day of the
 window, never, or longer ago (removed). What is known when a day leaves the window is carried over:
-the probability of each, from what left with it. A message is the sender's expected infectiousness
-on the day of the contact, from own tests and what was carried over, and from nothing heard within
-the window: it is heard once and passed on by nobody, so nothing comes back as news.
+the probability of each, from what left with the day. A message is the sender's expected
+infectiousness on the day of the contact, from own tests and what was carried over, and from nothing
+heard within the window: it is heard once and passed on by nobody, so nothing comes back as news.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ AgeGroups = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Carried:
-    """What is known of everybody from before the window.
+    """What is known about everybody from before the window.
 
     Attributes:
         prior: float64 [people, OLD_DAYS + 2]: days of infection, susceptible, removed.
@@ -44,7 +44,7 @@ class Carried:
     def nothing(cls, n_people: int, n_days: int, at_first: float | None = None) -> Self:
         """Return what is known before the first day: nobody was infected before the window.
 
-        `at_first` is the share of people infected on the day before the first; None as on others.
+        `at_first` is the share of people infected on the day before the first; None: as on others.
         """
         exceptions = np.full(n_days, np.nan)
         exceptions[-1] = np.nan if at_first is None else at_first
@@ -62,7 +62,7 @@ class Carried:
         return np.where(np.isnan(self.exceptions), read.p0, self.exceptions)
 
     def moved(self, outcomes: NDArray[np.int8], read: Tables) -> "Carried":
-        """Return what is known when the window has moved on by one day."""
+        """Return what is known after the window has moved by one day."""
         prior = np.empty_like(self.prior)
         lik, found = read.likelihoods, read.found
         leaves, stays = self.outcomes[0], self.stays
@@ -77,7 +77,7 @@ class Carried:
 
 
 def first_prior(n_people: int, p0: float) -> Floats:
-    """Return what is known before a window stands alone: P(infected the day before) = p0."""
+    """Return what is known before a stand-alone window: P(infected the day before) = p0."""
     prior = np.zeros((n_people, OLD_DAYS + 2))
     prior[:, OLD_DAYS - 1] = p0
     prior[:, OLD_DAYS] = 1.0 - p0
@@ -85,7 +85,7 @@ def first_prior(n_people: int, p0: float) -> Floats:
 
 
 def full_window(outcomes: NDArray[np.int8], n_days: int) -> NDArray[np.int8]:
-    """Return outcomes [n_days, people], with days without tests before the first ones."""
+    """Return outcomes [n_days, people], padded with days without tests at the beginning."""
     missing = n_days - len(outcomes)
     if missing == 0:
         return outcomes
@@ -102,7 +102,7 @@ def own_likelihoods(outcomes: NDArray[np.int8], read: Tables) -> Floats:
 
 
 def infected_within(posterior: Floats, days: int) -> Floats:
-    """Return P(infected within the last so many days, the last one included): [people]."""
+    """Return P(infected within the last `days` days, including the last one): [people]."""
     last = posterior.shape[1] - 2
     return np.asarray(posterior[:, max(last - days, 0) : last].sum(axis=1))
 
@@ -112,11 +112,11 @@ class OneRound:
     """Own-test messages, heard once.
 
     Attributes:
-        parameters: of the course.
+        parameters: the parameters of the course.
         test_errors: how often tests err.
-        n_days: of the window; days before the first count as days without contacts.
-        exchanges: of messages per day. After the first they are marginals, with what was heard, and
-            what somebody told comes back as news.
+        n_days: the length of the window; days before the first count as days without contacts.
+        exchanges: exchanges of messages per day. After the first, messages are marginals that
+            include what was heard, so what somebody said comes back as news.
     """
 
     parameters: CourseParameters
@@ -133,8 +133,8 @@ class OneRound:
     ) -> tuple[Floats, Carried]:
         """Return posteriors [people, places] on the day that ends, and what to carry over.
 
-        Cost: one gather per contact, O(days × reach) per person: that of one round of Factorised
-        Neighbours.
+        Cost: one gather per contact, O(days × reach) per person: the same as one round of
+        Factorised Neighbours.
         """
         read = tables(self.parameters, self.test_errors, most_age=OLD_DAYS + self.n_days)
         return self.hear(carried.moved(outcomes, read), window, age_groups, read)
@@ -142,7 +142,7 @@ class OneRound:
     def hear(
         self, known: Carried, window: ContactWindow, age_groups: AgeGroups | None, read: Tables
     ) -> tuple[Floats, Carried]:
-        """Return posteriors given what is known from before the window."""
+        """Return posteriors, given what is known from before the window."""
         likelihood = own_likelihoods(known.outcomes, read)
         susceptible = susceptibilities(self.parameters, age_groups, window.n_people)
         posterior = np.empty_like(likelihood)
@@ -170,7 +170,7 @@ class OneRound:
 def susceptibilities(
     parameters: CourseParameters, age_groups: AgeGroups | None, n_people: int
 ) -> Floats:
-    """Return everybody's factor on the hazard of a contact; 1 when ages are not known."""
+    """Return everybody's factor on the hazard of a contact; 1 when ages are unknown."""
     if age_groups is None:
         return np.ones(n_people)
     return np.array(parameters.susceptibility)[age_groups]
@@ -185,7 +185,7 @@ def one_round_window(
     age_groups: AgeGroups | None = None,
     exchanges: int = 1,
 ) -> Floats:
-    """Return posteriors [people, places] over a window that stands alone.
+    """Return posteriors [people, places] over a stand-alone window.
 
     On the day before it everybody was infected with probability p0, and nobody before that.
     """

@@ -1,4 +1,4 @@
-"""From your own contacts and tests to beliefs: `dt.infer`, by any of the inferences."""
+"""From your own contacts and tests to beliefs: `dt.infer`, with any of the inferences."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -51,16 +51,16 @@ def infer(
         tests: integer array [tests, 3] (person, day, positive), a table, or a path.
         n_people: ids are 0 … n_people-1; one more than the largest id when None.
         n_days: days are 0 … n_days-1; one more than the largest day when None.
-        parameters: of the statistical model of `fn`.
+        parameters: the parameters of the statistical model of `fn`.
         test_errors: how often tests err.
-        rounds: updates of everybody, starting from zero messages: 5 of `fn`; the most of `bp`,
-            which ends earlier when messages settle, 100.
-        clip: when given, messages of `fn` after the last round are clipped to [0, clip] and one
-            more update is made from them: what a private release starts from.
-        levels: when given, those messages are also rounded to the nearest of so many values.
+        rounds: updates of everybody, starting from zero messages; 5 by default for `fn`. For `bp`
+            the largest number, 100 by default; it ends earlier when messages settle.
+        clip: if given, messages of `fn` after the last round are clipped to [0, clip] and one more
+            update is made from them: the starting point of a private release.
+        levels: if given, those messages are also rounded to the nearest of this many values.
         inference: `fn` (Factorised Neighbours), `one-round` (own-test messages heard once) or `bp`
             (belief propagation), the last two over days of infection.
-        course: of the infection, for `one-round` and `bp`.
+        course: the course of the infection, for `one-round` and `bp`.
     """
     require_whole(n_people=n_people, n_days=n_days, rounds=rounds, levels=levels)
     require_kind("parameters", parameters, SeirParameters)
@@ -122,7 +122,7 @@ def _read(
 def _streamed(
     path: Path, tests: tables.Rows, n_people: int | None, n_days: int | None
 ) -> ContactWindow:
-    """Return the window of a large file, as wide as its contacts and the tests call for."""
+    """Return the window of a large file, as large as its contacts and the tests require."""
     n_people, n_days = parquet.sizes(path, tests, n_people=n_people, n_days=n_days)
     return parquet.window_of(path, n_people=n_people, n_days=n_days)
 

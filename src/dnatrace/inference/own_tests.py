@@ -2,7 +2,7 @@
 
 People with the same tests on the same days of a window have the same column, and there are few such
 patterns: most people have no test or one. So the chain is run once per pattern, and everybody takes
-the column of theirs. What was computed on other days is kept, as patterns come back every day.
+the column of their pattern. Columns computed on earlier days are kept, as patterns recur every day.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dnatrace.records import NOT_TESTED
 from dnatrace.seir import RESCALE_EVERY, SeirParameters, TestErrors, leaving, pack_model
 
-_DAYS_BEFORE = 14  # without tests, with which the chain begins
+_DAYS_BEFORE = 14  # days without tests with which the chain begins
 _MOST_DIGITS = 39  # base 3, in 63 bits: windows of more days are computed person by person
 _MOST_KEPT = 2**16  # patterns
 
@@ -24,11 +24,11 @@ Codes = NDArray[np.int64]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class TestPatterns:
-    """The columns of the patterns of tests met so far, for windows of one length.
+    """The columns of the test patterns seen so far, for windows of one length.
 
     Attributes:
-        parameters: of the statistical model.
-        test_errors: what phones believe of tests.
+        parameters: the parameters of the statistical model.
+        test_errors: what phones believe about tests.
     """
 
     __test__ = False  # the name does not make it a test case
@@ -42,7 +42,7 @@ class TestPatterns:
     def messages(self, outcomes: NDArray[np.int8]) -> Messages:
         """Return P(I) on the days of own tests, int8 [days, people]: float32 of that shape.
 
-        Cost: O(days × people) look-ups, and the chain for patterns that were not met before.
+        Cost: O(days × people) look-ups, and the chain for patterns not seen before.
         """
         n_days, n_people = outcomes.shape
         if n_days > _MOST_DIGITS:
@@ -61,7 +61,7 @@ class TestPatterns:
         return found
 
     def _meet(self, patterns: Codes, n_days: int) -> None:
-        """Compute the columns of patterns that are new and put them in their places."""
+        """Compute the columns of new patterns and insert them in order."""
         forget = n_days != self._n_days or self._codes.size > _MOST_KEPT
         if forget:
             self._n_days, self._codes = n_days, np.empty(0, dtype=np.int64)
@@ -83,8 +83,9 @@ def infected_given_tests(
 ) -> Messages:
     """Return P(I) on the days of own tests of every column, int8 [days, people], without contacts.
 
-    The chain begins 14 days before the first day. The same bits as `factorised_neighbours.infected`
-    with exposures of 0: the same operations in the same order, in numpy, which needs no compiler.
+    The chain begins 14 days before the first day. The bits are those of
+    `factorised_neighbours.infected` with exposures of 0: the same operations in the same order, in
+    numpy, which needs no compiler.
 
     Cost: about 50 operations per person-day.
     """
