@@ -1,9 +1,10 @@
 """Tally: count alarming contacts, add noise, and let a free network read the counts.
 
 The private bottleneck is one number per person and day: how many messages of the window alarm, each
-counted from 0 to 1. One message moves it by at most 1, whatever the own tests; nothing else depends
-on messages. A decoder then reads the noisy tallies of the last 14 days together with public facts.
-docs/guarantees.md has the proof, docs/tally.md how the decoder is trained and what it reaches.
+counting between 0 and 1. One message moves it by at most 1, whatever the own tests; nothing else
+depends on messages. A decoder then reads the noisy tallies of the last 14 days together with public
+facts. docs/guarantees.md has the proof, docs/tally.md how the decoder is trained and what it
+achieves.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ _MEMORY = 20  # days over which contacts are averaged
 
 
 class TallyRelease(StrEnum):
-    """Which statistic is noised; there is one."""
+    """Which statistic gets noise; there is only one."""
 
     GAUSSIAN = "gaussian"
 
@@ -47,7 +48,7 @@ class TallySettings(MethodSettings):
     release: TallyRelease = setting(TallyRelease.GAUSSIAN, RELEASE)
     decoder: str = setting(
         DEFAULT_DECODER,
-        "decoder of `tally`: the name of one that ships, or a path",
+        "decoder of `tally`: the name of a shipped one, or a path",
         source="docs/tally.md",
     )
 
@@ -82,11 +83,11 @@ def trained_on(decoder: Decoder, reads: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContactRate:
-    """How many contacts somebody has per day when not in isolation: public, and kept for long.
+    """How many contacts somebody has per day when not in isolation: public, kept beyond the window.
 
     Attributes:
         mean: a running average, float64 [people].
-        days: over how many days, int64 [people]; at most `_MEMORY` count.
+        days: the number of days averaged over, int64 [people], at most `_MEMORY`.
     """
 
     mean: Floats
@@ -112,11 +113,10 @@ class Tally(PrivateMethod):
 
     Guarantee: (ε, δ)-private for the unit of the target, for every history of own tests: a tally
     has sensitivity 1, and scores are computed from noisy tallies and public facts alone. A release
-    is one noisy tally. A message is in as many of them as the window has days, each with noise of
-    its own, which is what units longer than a release are calibrated by; and a score may read that
-    many, so that one score alone can cost what a contact costs over its life.
-    Edge cases: people who met nobody in the window have tally 0 and no noise. A window longer than
-    the decoder's is refused.
+    is one noisy tally. A message is in as many of them as the window has days, each with its own
+    noise, and units longer than a release are calibrated for that; a score may read as many, so one
+    score alone can cost as much as a contact over its life. Edge cases: people who met nobody in
+    the window have tally 0 and no noise. A window longer than the decoder's is refused.
 
     Attributes:
         setup: target, window and noise.
@@ -145,7 +145,7 @@ class Tally(PrivateMethod):
         )
 
     def prepare(self, public: PublicFacts, remembered: ContactRate | None) -> ContactRate:
-        """Return everybody's running average of contacts per day, with today's."""
+        """Return everybody's running average of contacts per day, including today's."""
         before = remembered or ContactRate.start(public.n_people)
         return before.after(public.counts[-1], public.isolated)
 
@@ -156,13 +156,13 @@ class Tally(PrivateMethod):
     def query(
         self, prepared: ContactRate, public: PublicFacts, secret: SecretFacts, memory: None
     ) -> Query:
-        """Return the tallies; those of the days before are read again."""
+        """Return the tallies; those of earlier days are read again."""
         statistic = self.statistic(public, secret)
         keep = self.setup.window_days - 1
         return Query(mechanism=self.mechanism, statistic=statistic, keep=keep)
 
     def statistic(self, public: PublicFacts, secret: SecretFacts) -> Bounded:
-        """Return the tally of everybody with its sensitivity, 0 for those who met nobody."""
+        """Return everybody's tally with its sensitivity, 0 for people who met nobody."""
         messages = self.setup.require_messages(public, secret)
         some = public.counts.any(axis=0)
         return Bounded(
@@ -171,7 +171,7 @@ class Tally(PrivateMethod):
         )
 
     def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
-        """Return what the decoder makes of the noisy tallies of the last days."""
+        """Return the decoder's scores from the noisy tallies of the last days."""
         inputs = DecoderInputs(
             outcomes=public.outcomes,
             mean_contacts=prepared.mean,

@@ -17,10 +17,10 @@ def resampled_auc(
     """Fill areas with the area under the ROC curve of every resampling of people.
 
     Args:
-        positive: of the samples in ascending order of their scores, bool [n].
+        positive: whether samples, in ascending order of their scores, are positive, bool [n].
         ranks: the same number for equal scores, ascending, int64 [n].
-        weights: of the samples, float64 [n].
-        person: column of each sample in `drawn`, int64 [n].
+        weights: the weights of the samples, float64 [n].
+        person: the column of each sample's person in `drawn`, int64 [n].
         drawn: how often each person is drawn, uint8 [resamplings, people].
         areas: float64 [resamplings], the result; NaN without positives or without negatives.
 

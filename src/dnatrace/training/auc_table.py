@@ -38,7 +38,7 @@ class AucTable:
     rows: tuple[Row, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the areas of the model that was asked for, and all rows."""
+        """Return the areas of the requested model, and all rows."""
         samples = self.data.samples
         groups = [_areas(self.rows, group, self.model) for group in GROUPS]
         return {
@@ -59,11 +59,11 @@ class AucTable:
 
 
 def choose_models(model: str | None) -> tuple[Model, ...]:
-    """Return a model and those that stand beside it in its directory, itself first.
+    """Return a model and the others in its directory, itself first.
 
-    A table needs the network alone and the one without messages, too, and `dnatrace train` writes
-    them into one directory. Of two of one architecture, the first by name counts; files that are
-    no whole models are passed over, unless asked for.
+    A table also needs the network alone and the one without messages, and `dnatrace train` writes
+    them into one directory. Of two models of one architecture, the first by name counts; files that
+    are not complete models are skipped, unless asked for.
     """
     path = model_path(model or DEFAULT_MODEL)
     first = load_model(model or DEFAULT_MODEL)
@@ -78,18 +78,18 @@ def choose_models(model: str | None) -> tuple[Model, ...]:
             continue
         chosen.setdefault(_place(beside.architecture), beside)
     mine = _place(first.architecture)
-    # Those of the network, γ and target asked for come before others.
+    # Models with the requested network, γ and target come before others.
     rest = sorted(chosen.items(), key=lambda item: (item[0][:3] != mine[:3], item[0]))
     return (first, *(model for _, model in rest if model is not first))
 
 
 def short_name(model: Model) -> str:
-    """Return the name of a model without directory and suffix, whichever way it was asked for."""
+    """Return the name of a model without directory and suffix, however it was given."""
     return Path(model.name).name.replace(SUFFIX, "")
 
 
 def _place(a: Architecture) -> tuple[str, float, bool, str]:
-    """Return what tells models of a table apart: network, γ, target, variant."""
+    """Return what distinguishes the models of a table: network, γ, target, variant."""
     return str(a.kind), a.gamma, a.with_exposed, str(a.variant)
 
 
@@ -113,7 +113,7 @@ def read_test_data(directory: Path) -> TestData:
 def small_test_data(
     *, people: int = SMALL_PEOPLE, days: int = SMALL_DAYS, track: Track | None = None
 ) -> TestData:
-    """Return samples of a small run on a seed that no dataset has by default; takes seconds."""
+    """Return samples of a small run on a seed that no dataset uses by default; takes seconds."""
     seeds = {"train": (SMALL_SEED + 1,), "validation": (SMALL_SEED + 2,), "test": (SMALL_SEED,)}
     plan = training_data.plan_dataset(people=people, days=days, seeds=seeds)
     samples, kept = training_data.collect_split(plan, "test", track=track)
@@ -142,7 +142,7 @@ def make_table(
 
 
 def _check_model(model: Model, data: TestData) -> None:
-    """Raise when a model has seen the test runs, or was trained for another p1."""
+    """Raise if a model has seen the test runs, or was trained for another p1."""
     runs = model.provenance.get("dataset", {}).get("origin", {}).get("runs", {})
     learned = [s for split in ("train", "validation") for s in runs.get(split, {}).get("seeds", ())]
     seen = set(learned) & set(data.seeds)
@@ -260,7 +260,7 @@ def as_markdown(table: AucTable) -> bytes:
 
 
 def check_page(path: Path) -> None:
-    """Raise before the work is done if the page could not be written."""
+    """Raise, before the work is done, if the page cannot be written."""
     if path.suffix != ".md":
         raise InputError(f"{path}: the name must end in .md")
     if not path.parent.is_dir():
@@ -268,7 +268,7 @@ def check_page(path: Path) -> None:
 
 
 def write_page(table: AucTable, path: Path) -> None:
-    """Write the table as Markdown, and as JSON beside it."""
+    """Write the table as Markdown, and as JSON next to it."""
     check_page(path)
     page = {path.name: as_markdown(table), f"{path.stem}.json": as_json(table.as_json())}
     write_all(page, path.parent)

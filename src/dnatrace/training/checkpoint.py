@@ -1,4 +1,4 @@
-"""Training that was killed resumes: progress after an epoch, in a file of its own.
+"""Let training that was killed resume: progress after each epoch, in a file of its own.
 
 A checkpoint is replaced whole after each epoch and carries the key of its run, a digest of data and
 settings: another run's is refused, and so is a damaged one.
@@ -23,7 +23,7 @@ from dnatrace.files import replacing
 
 Floats = NDArray[np.float32]
 
-# What reading raises for a file that is no checkpoint, or only a part of one.
+# What reading may raise for a file that is not a checkpoint, or only part of one.
 _DAMAGED = (
     OSError,
     EOFError,
@@ -39,12 +39,12 @@ _DAMAGED = (
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Progress:
-    """Where training stands after an epoch; what a checkpoint holds.
+    """The progress of training after an epoch; what a checkpoint holds.
 
     Attributes:
         state: everything that a step changes, a tree of arrays.
-        best: weights of the epoch with the highest validation AUC.
-        best_epoch: which one that was, from 1; 0 for none yet.
+        best: the weights of the epoch with the highest validation AUC.
+        best_epoch: the number of that epoch, from 1; 0 for none yet.
         curve: one row per epoch: epoch, rate, loss, validation_auc.
     """
 
@@ -60,7 +60,7 @@ class Progress:
 
 
 def run_key(about: Any, arrays: Iterable[NDArray[Any]]) -> str:
-    """Return a digest of plain values and arrays: what decides how training continues."""
+    """Return a digest of plain values and arrays: everything that determines training."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps(about, sort_keys=True).encode())
     for array in arrays:
@@ -69,7 +69,7 @@ def run_key(about: Any, arrays: Iterable[NDArray[Any]]) -> str:
 
 
 def write_checkpoint(path: Path, key: str, progress: Progress) -> None:
-    """Replace the file by the progress of the run with that key, whole or not at all."""
+    """Replace the file with the progress of the run with this key, whole or not at all."""
     leaves = jax.tree.leaves(progress.state)
     about = {"key": key, "curve": progress.curve, "best_epoch": progress.best_epoch}
     arrays: dict[str, Any] = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
@@ -79,23 +79,23 @@ def write_checkpoint(path: Path, key: str, progress: Progress) -> None:
 
 
 def read_checkpoint(path: Path, key: str, fresh: Progress) -> Progress:
-    """Return the progress that a checkpoint holds; a damaged file or one of another run raises."""
+    """Return the progress in a checkpoint; raise for a damaged file or one of another run."""
     leaves, shape = jax.tree.flatten(fresh.state)
     try:
-        # Opened here: `np.load` leaves files open that are no archives.
+        # Opened here because `np.load` leaves files open that are not archives.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             about = json.loads(str(held["about"]))
             made_for, best_epoch, curve = about["key"], about["best_epoch"], about["curve"]
-            if made_for == key:  # else its arrays may be others than these
+            if made_for == key:  # otherwise its arrays may differ from these
                 stored = [jnp.asarray(held[f"leaf{i}"]) for i in range(len(leaves))]
                 names = [name for name in held.files if name.startswith("best/")]
                 best = {name.removeprefix("best/"): held[name] for name in names}
     except _DAMAGED as error:
         raise InputError(
-            f"{path}: not a checkpoint of training; remove it to start anew"
+            f"{path}: not a checkpoint of training; remove it to start over"
         ) from error
     if made_for != key:
-        raise InputError(f"{path}: a checkpoint of other data or settings; remove it to start anew")
+        raise InputError(f"{path}: a checkpoint of other data or settings; remove it to start over")
     return Progress(
         state=jax.tree.unflatten(shape, stored), best=best, best_epoch=best_epoch, curve=curve
     )

@@ -1,7 +1,7 @@
 """Datasets on disk: samples of simulated runs in Parquet shards.
 
 A dataset is a directory: `train-00000.parquet` and so on for each split, and `dataset.json`, which
-is written last. A directory without it is not complete and is refused.
+is written last. A directory without it is incomplete and is refused.
 """
 
 import hashlib
@@ -55,12 +55,12 @@ class SplitInfo:
     """What a split holds.
 
     Attributes:
-        samples: rows.
-        positives: rows in state I.
-        cells: of all histograms together.
-        f_error_most: the most that rounding messages changes F.
+        samples: the number of rows.
+        positives: the number of rows in state I.
+        cells: the number of cells of all histograms together.
+        f_error_most: the largest change of F by rounding messages.
         f_error_rms: the root mean square of that change.
-        shards: names of its files, in order, with the digest of each.
+        shards: the names of its files, in order, with the digest of each.
     """
 
     samples: int
@@ -79,11 +79,11 @@ class DatasetInfo:
     """What `dataset.json` says.
 
     Attributes:
-        grid: message levels, float32 [levels].
-        parameters: of the statistical model behind the messages.
-        test_errors: of its tests.
-        splits: by name.
-        origin: policy, seeds, settings and provenance, as they were given.
+        grid: the message levels, float32 [levels].
+        parameters: the parameters of the statistical model behind the messages.
+        test_errors: the error rates of its tests.
+        splits: the splits by name.
+        origin: policy, seeds, settings and provenance, as given.
     """
 
     grid: NDArray[np.float32]
@@ -99,7 +99,7 @@ class DatasetInfo:
         return hashlib.blake2b("".join(names).encode(), digest_size=8).hexdigest()
 
     def others_kept(self, split: str) -> float:
-        """Return which share of the person-days not in state I a split holds; 1 if not known."""
+        """Return the share of person-days not in state I that a split holds; 1 if unknown."""
         runs = self.origin.get("runs", {}).get(split)
         if runs is None or runs["person_days"] == runs["infected_person_days"]:
             return 1.0
@@ -142,7 +142,7 @@ class _Shards:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits as one shard."""
+        """Write the waiting samples as one shard."""
         if not self.waiting:
             return
         samples = concatenate(self.waiting)
@@ -202,7 +202,7 @@ class DatasetWriter:
             self._splits[split].add(samples)
 
     def finish(self, origin: dict[str, Any]) -> DatasetInfo:
-        """Write what waits and then `dataset.json`."""
+        """Write the waiting samples and then `dataset.json`."""
         for shards in self._splits.values():
             shards.flush()
         info = DatasetInfo(
@@ -220,17 +220,17 @@ class DatasetWriter:
 
 @contextmanager
 def replacing_dataset(directory: Path) -> Iterator[Path]:
-    """Yield a new directory that takes the place of a dataset when the block ends well.
+    """Yield a new directory that replaces a dataset when the block succeeds.
 
     Raises:
-        InputError: the directory holds something that is no part of a dataset.
+        InputError: the directory holds something that is not part of a dataset.
     """
     final = directory.resolve()
     if final.exists() and not final.is_dir():
         raise InputError(f"{directory}: is not a directory")
     for path in final.iterdir() if final.exists() else ():
         if path.suffix != ".parquet" and path.name != _DESCRIPTION:
-            raise InputError(f"{path}: is no part of a dataset and would be lost")
+            raise InputError(f"{path}: is not part of a dataset and would be lost")
     temporary = final.with_name(f".{final.name}.{os.getpid()}.partial")
     try:
         yield temporary
@@ -254,10 +254,10 @@ def check_new(directory: Path) -> None:
 
 
 def read_info(directory: Path) -> DatasetInfo:
-    """Read what a dataset says of itself.
+    """Read the description of a dataset.
 
     Raises:
-        InputError: there is no such directory, it is not complete, or the description is damaged.
+        InputError: there is no such directory, it is incomplete, or the description is damaged.
     """
     path = directory / _DESCRIPTION
     if not directory.is_dir():
@@ -287,7 +287,7 @@ def read_samples(directory: Path, split: str) -> Samples:
     Cost: twice the memory of the samples while shards are put together.
 
     Raises:
-        InputError: the dataset is not complete, or a shard is missing or damaged.
+        InputError: the dataset is incomplete, or a shard is missing or damaged.
     """
     info = read_info(directory)
     if split not in SPLITS:

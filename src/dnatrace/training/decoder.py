@@ -1,6 +1,6 @@
-"""Training of decoders: infected people against others of the same day, with noise in the loop.
+"""Train decoders: infected people against others of the same day, with noise in the loop.
 
-A decoder only has to put people of one day in order. So a case is one infected person among others
+A decoder only has to rank the people of one day. So a case is one infected person among others
 drawn from the same day of the same run, and the loss is that of picking the right one: minus the
 log of the softmax (a conditional logit; how common infections are on that day cancels). Tallies are
 stored without noise; every step adds new noise of a random size, so that one decoder serves all ε.
@@ -40,19 +40,19 @@ class Settings:
     """How to train.
 
     Attributes:
-        steps: of the optimiser.
-        infected: cases per step.
-        others: people that each is told from.
+        steps: the number of steps of the optimiser.
+        infected: the number of cases per step.
+        others: the number of people from whom each case is distinguished.
         rate: the first learning rate; it falls to 0 as a cosine.
-        weight_decay: of AdamW.
-        width: of the hidden layers.
-        least_noise: standard deviation of the noise on a tally, log-uniform from this …
+        weight_decay: the weight decay of AdamW.
+        width: the width of the hidden layers.
+        least_noise: the standard deviation of the noise on a tally is log-uniform from this …
         most_noise: … to this.
         tallies: how many of the newest tallies are read; 0 for public facts alone.
-        heads: whether tallies are head counts, which are scaled otherwise.
-        merged_above: noise above which the channels of a release are one (`Heads`).
+        heads: whether tallies are head counts, which are scaled differently.
+        merged_above: the noise above which the channels of a release are merged (`Heads`).
         diary: whether diaries are read, in worlds with levers.
-        seed: of first weights, noise and order.
+        seed: the seed of first weights, noise and order.
     """
 
     steps: int = 4000
@@ -80,17 +80,17 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cases:
-    """People on days of runs: of each day, the infected first, then others.
+    """People on days of runs: for each day, the infected first, then others.
 
     Attributes:
-        tallies: without noise, newest first, float32 [rows, 14 × channels].
+        tallies: tallies without noise, newest first, float32 [rows, 14 × channels].
         noisy: whether a tally gets noise (somebody was met in its window), bool [rows, 14].
-        personal: by `personal_inputs`, float32 [rows, …].
-        worth: of finding the person, float32 [rows]; 0 for those who are not infected.
-        rates: error rates of tests, float32 [days, 2], false positive first.
-        first: of each day, its first row, int64 [days].
-        infected: of each day, how many rows are infected, int64 [days].
-        others: of each day, how many rows are others, int64 [days].
+        personal: the rows of `personal_inputs`, float32 [rows, …].
+        worth: the value of finding the person, float32 [rows]; 0 for those who are not infected.
+        rates: the error rates of tests, float32 [days, 2], false positive first.
+        first: the first row of each day, int64 [days].
+        infected: how many rows of each day are infected, int64 [days].
+        others: how many rows of each day are others, int64 [days].
     """
 
     tallies: Floats
@@ -112,7 +112,7 @@ class Cases:
 
 
 def personal_inputs(inputs: DecoderInputs) -> Floats:
-    """Return the inputs between tallies and common ones as dense rows: float32 [people, …].
+    """Return the inputs other than tallies and common ones as dense rows: float32 [people, …].
 
     The compiled kernel does not build these rows.
     """
@@ -166,7 +166,7 @@ class _Rows:
         self.day = np.repeat(np.arange(cases.first.size), cases.infected)
         before = np.cumsum(cases.infected) - cases.infected
         self.row = cases.first[self.day] + np.arange(self.day.size) - before[self.day]
-        # A day with many infected is not so much more telling than a day with few.
+        # A day with many infected is not that much more informative than a day with few.
         weight = cases.worth[self.row] / np.sqrt(cases.infected[self.day] + 3.0)
         self.share = weight / weight.sum()
 
@@ -196,7 +196,7 @@ class _Rows:
 
 
 def _merged(exact: Any, noisy: Any, which: Any, channels: int) -> tuple[Any, Any]:
-    """Return numbers, and which of them get noise, with the channels of some cases as one."""
+    """Return numbers, and which of them get noise, with the channels of some cases merged."""
     by_channel = exact.reshape(*exact.shape[:-1], -1, channels)
     together = np.zeros_like(by_channel)
     together[..., 0] = by_channel.sum(axis=-1)
@@ -205,7 +205,7 @@ def _merged(exact: Any, noisy: Any, which: Any, channels: int) -> tuple[Any, Any
 
 
 def _scale(rows: _Rows, settings: Settings) -> tuple[Floats, Floats]:
-    """Return mean and spread of every input, which training divides by."""
+    """Return mean and spread of every input, by which training standardises."""
     rng = Stream(settings.seed, "decoder/scale").generator()
     drawn = [rows.draw(rng, settings) for _ in range(20)]
     seen = np.concatenate([d.reshape(-1, d.shape[-1]) for d in drawn])
@@ -262,15 +262,15 @@ def forward(weights: Any, inputs: Any) -> Any:
 def _folded(
     weights: dict[str, Floats], scale: tuple[Floats, Floats], read: int, numbers: int
 ) -> dict[str, Floats]:
-    """Return weights for inputs as they are: subtracting and dividing go into the first layer.
+    """Return weights for raw inputs: the standardisation is folded into the first layer.
 
-    Of the numbers from releases the first `read` were shown. The others have weight 0, so that
-    nothing about them matters.
+    Of the numbers from releases, the first `read` were shown. The others have weight 0, so that
+    they have no effect.
     """
     mean, spread = scale
     first = weights["0.weight"] / spread[:, None]
     first[read:numbers] = 0.0
     if read == 0:
-        first[-N_COMMON] = 0.0  # how noisy they are
+        first[-N_COMMON] = 0.0  # the size of their noise
     bias = weights["0.bias"] - mean @ first
     return weights | {"0.weight": first.astype(np.float32), "0.bias": bias.astype(np.float32)}

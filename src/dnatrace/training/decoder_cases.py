@@ -24,12 +24,12 @@ from dnatrace.tracing import DayLog
 from dnatrace.training.decoder import Cases, personal_inputs
 
 ALARM = Alarm(low=0.02, high=0.1)
-FIRST_DAY = 4  # before it there is too little to learn from
-MOST_INFECTED, OTHERS = 40, 240  # people of a day that are kept
-_DAYS_AT_HOME = 10  # that finding somebody keeps them there
-_WORTH_OF_CONTACTS = 0.5  # exponent: finding those who meet many prevents more
+FIRST_DAY = 4  # before this there is too little to learn from
+MOST_INFECTED, OTHERS = 40, 240  # people kept per day
+_DAYS_AT_HOME = 10  # for which somebody who is found stays at home
+_WORTH_OF_CONTACTS = 0.5  # exponent: finding people with many contacts prevents more
 
-Watch = Callable[[DayLog], NDArray[np.float32]]  # what a release of the day shows without noise
+Watch = Callable[[DayLog], NDArray[np.float32]]  # a day's release without noise
 
 
 def tally_of(log: DayLog) -> NDArray[np.float32]:
@@ -43,19 +43,20 @@ class Record:
     """A run as training sees it; arrays are [days, people] or [people].
 
     Attributes:
-        tallies: without noise, float32; [days, numbers, people] of several numbers per release.
+        tallies: tallies without noise, float32; [days, numbers, people] for several numbers per
+            release.
         met: whether anybody was met in the window, bool.
-        results: own tests of the day, int8: 1, 0 or -1 without a test.
-        mean_contacts: running average at the end of the day, float32.
-        seir: true state at the end of the day, uint8.
-        free: alive and not in isolation, bool.
-        age_groups: uint8.
-        follows: whether a positive result would be followed, as a share, float32.
-        test_errors: of the run.
+        results: own tests of the day, int8: 1, 0, or -1 without a test.
+        mean_contacts: the running average of contacts at the end of the day, float32.
+        seir: the true state at the end of the day, uint8.
+        free: whether alive and not in isolation, bool.
+        age_groups: decade of age, uint8.
+        follows: the share that would isolate after a positive result, float32.
+        test_errors: the test errors of the run.
         diary: flags of the day, uint8; None for runs without levers.
-        has_app: bool.
-        order_delay: days from being chosen to the test.
-        result_delay: days from the test to its result.
+        has_app: who has the app, bool.
+        order_delay: the number of days from being chosen to the test.
+        result_delay: the number of days from the test to its result.
         by_score_home: whether scores also decide who stays at home without a test.
     """
 
@@ -77,8 +78,8 @@ class Record:
     def able(self, day: int) -> NDArray[np.bool_]:
         """Return for whom a score may matter at the end of a day: bool [people].
 
-        People with the app who are free on the next day. Those who wait for a test or a result
-        cannot be tested again, but may be sent home.
+        These are people with the app who are free on the next day. Those who wait for a test or a
+        result cannot be tested again, but may be sent home.
         """
         able = self.free[day + 1] & self.has_app
         waits = slice(day + 1 - self.result_delay, day + 1 + self.order_delay)
@@ -92,7 +93,7 @@ class Record:
 
 
 def record(config: RunConfig, method: Method, watch: Watch = tally_of) -> Record:
-    """Run the closed loop and return what training needs of it."""
+    """Run the closed loop and return what training needs."""
     loop = build_loop(config, method=method, with_messages=True)
     rate = ContactRate.start(loop.simulator.n_people)
     rows: dict[str, list[NDArray[Any]]] = {
@@ -137,12 +138,12 @@ def _of_day(log: DayLog, rate: ContactRate) -> dict[str, NDArray[Any]]:
 
 
 def cases_of(run: Record, *, seed: int, most_infected: float = 1.0) -> list[Cases]:
-    """Return people to learn from: for every day, those whom a test on the next day would find.
+    """Return people to learn from: for every day, those whom a test the next day would find.
 
-    At most 40 infected people and 240 others, who may be infected, too, of those who can be tested
-    on the next day; nothing of days on which nobody would be found. Finding somebody is worth the
-    square root of how many people they meet, and nothing when they would not isolate. Days on which
-    a larger share than `most_infected` is in E or I are left out.
+    A day has at most 40 infected people and 240 others, who may be infected, too, of those who can
+    be tested on the next day; days on which nobody would be found are left out. Finding somebody is
+    worth the square root of how many people they meet, and nothing if they would not isolate. Days
+    on which more than a share `most_infected` is in E or I are left out.
     """
     rng = Stream(seed, "decoder/cases").generator()
     share = ((run.seir == State.E) | (run.seir == State.I)).mean(axis=1)
@@ -155,11 +156,11 @@ def cases_of(run: Record, *, seed: int, most_infected: float = 1.0) -> list[Case
 
 
 def _found(run: Record, day: int) -> NDArray[np.float32]:
-    """Return what a test of somebody who is chosen on the next day would bring: float32 [people].
+    """Return what testing somebody chosen on the next day would gain: float32 [people].
 
-    Without levers, 1 for those who are infected. With levers, where results come late and other
-    tests find people as well: the days that they would be infectious at home, counted for
-    `_DAYS_AT_HOME` days from the first on which they could be, if the test would find them.
+    Without levers, it is 1 for infected people. With levers, where results come late and other
+    tests find people as well, it is the number of days that they would be infectious at home,
+    counted over `_DAYS_AT_HOME` days from the first possible one, if the test would find them.
     """
     taken = min(day + 1 + run.order_delay, len(run.seir) - 1)
     found = (run.seir[taken] == State.E) | (run.seir[taken] == State.I)

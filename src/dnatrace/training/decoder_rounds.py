@@ -1,7 +1,7 @@
-"""Decoders from nothing: rounds of runs under the last decoders, and training on all runs so far.
+"""Train decoders from scratch: rounds of runs under the last decoders, training on all so far.
 
 What people look like when a policy works differs from what they look like when it does not, so the
-first runs are made under `dna` and later ones under the decoders of the round before, which take
+first runs are made under `dna` and later ones under the decoders of the previous round, which take
 turns (DAgger: Ross, Gordon and Bagnell 2011). Runs differ in ε, first infections, test errors,
 adherence and capacity.
 """
@@ -46,7 +46,7 @@ SCENARIOS: tuple[dict[str, Any], ...] = (
     {"tests.capacity": 0.04},
     {},
 )
-FIRST_POLICY = {"method": "dna", "gamma": 0.05}  # the clip that serves small ε
+FIRST_POLICY = {"method": "dna", "gamma": 0.05}  # a clip that suits small ε
 _LIBRARIES = ("numpy", "jax", "jaxlib", "optax")
 
 
@@ -55,9 +55,9 @@ class Student:
     """A decoder to be trained; this one is that of `tally`, which reads one number per release.
 
     Attributes:
-        name: of its file.
-        alarm: of the messages that it counts.
-        heads: how heads are counted; None when none are.
+        name: the name of its file.
+        alarm: the alarm of the messages that it counts.
+        heads: how heads are counted; None when they are not.
         diary: whether it reads diaries, which runs with levers have.
     """
 
@@ -68,7 +68,7 @@ class Student:
 
     @property
     def channels(self) -> int:
-        """How many numbers of a release it watches."""
+        """How many numbers per release it watches."""
         return 1
 
     def method(self, config: RunConfig, decoder: Decoder) -> Method:
@@ -76,7 +76,7 @@ class Student:
         return Tally(setup=config.method_setup(), decoder=decoder)
 
     def cases(self, all_numbers: Cases, first: int) -> Cases:
-        """Return the cases with its own numbers alone, which begin with number `first`."""
+        """Return the cases with only its own numbers, which begin with number `first`."""
         del first
         return all_numbers
 
@@ -94,15 +94,15 @@ class Plan:
     """Which runs to learn from.
 
     Attributes:
-        network: what is trained, as the command line calls it.
-        students: who learn from the same runs.
-        watch: returns what is called day by day of a run.
-        settings: of training, unless others are asked for.
-        first_seed: of the runs; nothing is ever measured on these seeds.
-        epsilons: in turn.
-        scenarios: in turn, each what is changed, of the `scenario` that it names if any, over
-        always: settings of all runs.
-        most_infected: share of people in E or I beyond which a day is not learned from: a lost
+        network: the name of what is trained on the command line.
+        students: the decoders that learn from the same runs.
+        watch: makes the function that is called with every day of a run.
+        settings: the settings of training, unless others are given.
+        first_seed: the first seed of the runs; nothing is ever measured on these seeds.
+        epsilons: the values of ε, used in turn.
+        scenarios: used in turn: changes, to the `scenario` that it names if any, over `always`.
+        always: the settings of all runs.
+        most_infected: the share of people in E or I beyond which a day is not learned from: a lost
             epidemic has most of the cases, and nothing can be done about it any more.
     """
 
@@ -117,7 +117,7 @@ class Plan:
     most_infected: float = 1.0
 
     def config(self, i: int, *, seed: int, people: int, days: int) -> RunConfig:
-        """Return the run number i of a round."""
+        """Return run number i of a round."""
         epsilon = self.epsilons[(i + i // len(self.scenarios)) % len(self.epsilons)]
         of_all = {"people": people, "days": days, "epsilon": epsilon, "seed": seed}
         changed = dict(self.scenarios[i % len(self.scenarios)])
@@ -141,14 +141,14 @@ class Order:
     """What to train.
 
     Attributes:
-        out: the folder to write into.
-        rounds: of runs and training.
-        runs: per round.
-        people: of every run.
-        days: of every run.
-        workers: processes for runs.
-        settings: of training.
-        plan: which runs.
+        out: the directory to write into.
+        rounds: the number of rounds of runs and training.
+        runs: the number of runs per round.
+        people: the number of people in every run.
+        days: the number of days of every run.
+        workers: the number of processes for runs.
+        settings: the settings of training.
+        plan: which runs to make.
     """
 
     out: Path
@@ -234,7 +234,7 @@ def _taught(
 
 def _collect(workers: int, jobs: list[Any], track: Track | None) -> list[Cases]:
     """Return the cases of all jobs of a round, in their order."""
-    # Fresh processes: forking one that has loaded JAX can hang.
+    # Fresh processes, because forking one that has loaded JAX can hang.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         with deaf_to_interrupts(), thread_settings(1):  # processes start here
             done: Iterable[list[Cases]] = pool.map(_cases_of_job, jobs)
@@ -245,7 +245,7 @@ def _collect(workers: int, jobs: list[Any], track: Track | None) -> list[Cases]:
 
 def _cases_of_job(job: tuple[RunConfig, Plan, Student, dict[str, Decoder]]) -> list[Cases]:
     config, plan, student, decoders = job
-    last = decoders.get(student.name)  # of the round before
+    last = decoders.get(student.name)  # of the previous round
     method = student.method(config, last) if last else config.tracer.build(config.method_setup())
     watched = record(config, method, plan.watch())
     return cases_of(watched, seed=config.seed, most_infected=plan.most_infected)

@@ -42,8 +42,8 @@ class Network(eqx.Module):
 def create(architecture: Architecture, seed: int) -> tuple[Network, dict[str, Array]]:
     """Return a network with random parameters, and the first state of power iteration.
 
-    Guarantee: a function of the architecture and the seed; weights of `paper` start orthogonal,
-    scaled to norm 1, because smaller ones lose the signal within sixteen layers.
+    Guarantee: it is a function of the architecture and the seed; weights of `paper` start
+    orthogonal, scaled to norm 1, because smaller ones lose the signal within sixteen layers.
     """
     rng = Stream(seed, "training/weights").generator()
     parameters, power = {}, {}
@@ -129,7 +129,7 @@ def maxmin(values: Array) -> Array:
 
 
 def embed(a: Architecture, w: Effective, messages: Array, ages: Array) -> Array:
-    """Return what single messages become before the mean: [messages, width]."""
+    """Return the embedding of single messages before the mean: [messages, width]."""
     if a.kind is Kind.PAPER:
         h = jnp.stack([messages, ages / (WINDOW - 1)], axis=-1)
         return _mlp(w, "g1", a.depth, h)
@@ -155,9 +155,9 @@ def finish(a: Architecture, w: Effective, mean: Array, public: Array) -> Array:
 def from_shares(
     a: Architecture, w: Effective, grid: NDArray[np.float32], shares: Array, public: Array
 ) -> Array:
-    """Return G from shares of messages by (age, level) [n, 14 × levels], by way of the table.
+    """Return G from shares of messages by (age, level) [n, 14 × levels], using the table.
 
-    Rows of samples without messages are 0, which is the mean of nothing here.
+    Rows of samples without messages are 0, which stands for the mean of nothing.
     """
     messages, ages = table_inputs(grid)
     table = embed(a, w, jnp.asarray(messages, jnp.float32), jnp.asarray(ages))

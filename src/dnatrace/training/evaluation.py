@@ -1,9 +1,9 @@
-"""How well scores tell infected people from others: areas under the ROC curve with intervals.
+"""How well scores separate infected people from others: areas under the ROC curve, intervals.
 
 The area (AUC) is the share of pairs of an infected and another person-day in which the infected one
-has the higher score, ties counted half. It does not change in expectation when only a uniform part
-of the others is kept, as datasets do; where E counts as infected, too, weights restore the share of
-E. Days of one person resemble each other, so intervals resample people, not days.
+has the higher score, ties counting half. It does not change in expectation when only a uniform
+sample of the others is kept, as in datasets; where E also counts as infected, weights restore the
+share of E. Days of one person resemble each other, so intervals resample people, not days.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,8 +44,8 @@ class Area:
 
     Attributes:
         value: the area.
-        low: 5 % quantile over resampled people.
-        high: 95 % quantile.
+        low: the 5 % quantile over resampled people.
+        high: the 95 % quantile.
     """
 
     value: float
@@ -66,8 +66,8 @@ class Row:
         gamma: messages are clipped to [0, gamma].
         target: "I" or "E or I".
         area: the AUC; None when the group lacks positives or negatives.
-        gain: of the AUC over FN with the same γ, on the same people.
-        published: the paper's figure for that prediction, None when it has none.
+        gain: the gain in AUC over FN with the same γ, on the same people.
+        published: the paper's figure for that prediction; None when there is none.
     """
 
     group: str = ""
@@ -90,13 +90,13 @@ class TestData:
     """Samples to evaluate on.
 
     Attributes:
-        samples: of the test split.
-        parameters: of the statistical model behind them.
-        test_errors: of its tests.
-        others_kept: share of the person-days not in state I that they hold.
+        samples: the samples of the test split.
+        parameters: the parameters of the statistical model behind them.
+        test_errors: the error rates of its tests.
+        others_kept: the share of person-days not in state I that they hold.
         description: one line that says where they come from.
-        digest: of the dataset; None when it was made for the occasion.
-        seeds: of the runs.
+        digest: the digest of the dataset; None for a run made for the occasion.
+        seeds: the seeds of the runs.
     """
 
     __test__ = False  # the name does not make it a test case
@@ -111,7 +111,7 @@ class TestData:
 
     @property
     def is_small(self) -> bool:
-        """Whether they are of a small run made for the occasion, not of a dataset."""
+        """Whether they come from a small run made for the occasion, not from a dataset."""
         return self.digest is None
 
 
@@ -129,7 +129,7 @@ def resampled_areas(
 ) -> Floats:
     """Return the AUC of every resampling: float64 [resamplings].
 
-    Arguments as in the kernel, in any order of samples; scores that are NaN are refused.
+    Arguments are as in the kernel, with samples in any order; NaN scores are refused.
     """
     if np.isnan(scores).any():
         raise InputError("a score is not a number")
@@ -143,7 +143,7 @@ def resampled_areas(
 
 
 def draw_people(samples: Samples, *, resamplings: int, seed: int) -> tuple[Any, Any]:
-    """Return the number of each sample's person, and how often each is drawn.
+    """Return the number of each sample's person, and how often each person is drawn.
 
     The first row of the draws takes everybody once; the others draw as many people as there are,
     with replacement. Cost: one byte per person and resampling.
@@ -164,10 +164,10 @@ def evaluate(
 ) -> list[Row]:
     """Return the table: every prediction, over everybody and over people not isolated.
 
-    Each network counts as training left it and after projection. With messages zeroed and with
-    noise, what is scored is what the network would be used for. Noise is that of the paper's
-    Algorithm 1: sensitivity p1·γ·(1 + L/C), then clipped to [0, γ].
-    Cost: a sort and `resamplings` passes over the samples per row.
+    Each network is evaluated as training left it and after projection. With messages zeroed and
+    with noise, what is scored is what the network would be used for. Noise is that of the paper's
+    Algorithm 1: sensitivity p1·γ·(1 + L/C), then clipped to [0, γ]. Cost: a sort and `resamplings`
+    passes over the samples per row.
     """
     require_at_least("resamplings", resamplings, 2)
     samples = data.samples
@@ -253,7 +253,7 @@ def _model_predictions(data: TestData, model: Model) -> Iterator[Prediction]:
 
 
 def _scores(data: TestData, model: Model, *, zeroed: bool = False) -> Floats:
-    """Return what a network is used for: F + p1·G if it augments F, else G."""
+    """Return what a network is used for: F + p1·G if it augments F, otherwise G."""
     scores = network_scores(model, data.samples, zeroed=zeroed)
     if model.architecture.variant is not Variant.COMBINED:
         return scores

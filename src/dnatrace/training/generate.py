@@ -1,8 +1,8 @@
 """Training data from closed-loop runs, streamed: no run is written to disk or held in memory.
 
 Every run is made twice. The first pass counts the infected person-days of a split and draws the
-keyed uniform of every other one, which gives the threshold up to which as many lie; the second pass
-collects the samples. Runs are deterministic, so the two see the same epidemic.
+keyed uniform of every other person-day, which gives the threshold that keeps as many of them; the
+second pass collects the samples. Runs are deterministic, so both passes see the same epidemic.
 """
 
 import itertools
@@ -33,7 +33,7 @@ from dnatrace.training.samples import Samples, collect, concatenate, cubic_grid
 DEFAULT_PEOPLE, DEFAULT_DAYS = 100_000, 100  # the paper's
 DEFAULT_POLICY = "dpfn-s"
 DEFAULT_SEEDS = {"train": (7001,), "validation": (7002,), "test": (7003,)}
-# Under a policy that works few are ever infected; more first infections give more to learn from
+# Under a policy that works, few are ever infected; more first infections give more to learn from
 # and leave tests, isolation and noise as they are in use (docs/training-data.md has the numbers).
 INITIAL_SHARE = 0.005
 _PURPOSE = "dataset/negatives"
@@ -46,8 +46,8 @@ class Plan:
     """What to generate.
 
     Attributes:
-        config: of every run; its seed is replaced.
-        seeds: by split; no seed in two splits.
+        config: the configuration of every run; its seed is replaced.
+        seeds: the seeds by split; no seed is in two splits.
     """
 
     config: RunConfig
@@ -90,12 +90,12 @@ def plan_dataset(
 
 
 def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> DatasetInfo:
-    """Run every seed of every split and write its samples; nothing else is kept.
+    """Run every seed of every split and write the samples; nothing else is kept.
 
-    One sample per person and day, of the living with the app: all in state I, and as many others,
-    drawn uniformly from all days of the split (fewer when there are not so many).
-    The directory must be new or empty; `track` wraps the days of both passes.
-    Cost: two closed-loop runs per seed, and 8 bytes per person-day of a split at once.
+    There is one sample per person and day, of living people with the app: all in state I, and as
+    many others, drawn uniformly from all days of the split (fewer when there are not enough). The
+    directory must be new or empty; `track` wraps the days of both passes. Cost: two closed-loop
+    runs per seed, and 8 bytes per person-day of a split at once.
     """
     writer = DatasetWriter(
         directory=directory,
@@ -115,9 +115,9 @@ def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> Data
 
 
 def collect_split(plan: Plan, split: str, *, track: Track | None = None) -> tuple[Samples, float]:
-    """Return the samples of one split in memory, and which share of the others they hold.
+    """Return the samples of one split in memory, and the share of the others they hold.
 
-    The same samples that `generate` writes; for small plans.
+    These are the samples that `generate` writes; for small plans.
     """
     parts: list[Samples] = []
     counts = _Counts()
@@ -150,13 +150,13 @@ def _split_steps(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunDay:
-    """A day of a run, and who counts on it: the living with the app.
+    """A day of a run, and who counts on it: living people with the app.
 
     Attributes:
-        seed: of the run.
+        seed: the seed of the run.
         log: what happened.
         infected: who counts and is in state I, bool [people].
-        others: who counts and is not, ids.
+        others: who counts and is not in state I, ids.
     """
 
     seed: int
@@ -195,7 +195,7 @@ class _Counts:
         self._uniforms.append(day.uniforms())
 
     def threshold(self) -> float:
-        """Return the uniform up to which as many are kept as there are positives."""
+        """Return the uniform up to which as many others are kept as there are positives."""
         uniforms = np.concatenate(self._uniforms)
         self._uniforms = []
         if self.positives == 0:

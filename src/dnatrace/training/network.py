@@ -1,8 +1,8 @@
-"""Training: F + p1·G against the true state, with F fixed.
+"""Train networks: F + p1·G against the true state, with F fixed.
 
 Every step evaluates the part before the mean once on the table of (age, level) and multiplies it by
-the batch's shares of messages. One seed gives one result, bit by bit on one machine: batches come
-from a keyed stream, and XLA runs its matrix products on one thread each, in a fixed order. A run
+the batch's shares of messages. One seed gives one result, bit for bit on one machine: batches come
+from a keyed stream, and XLA runs its matrix products on one thread each, in a fixed order. Training
 that was killed resumes from its last epoch and ends with the same bits.
 """
 
@@ -41,7 +41,7 @@ from dnatrace.training.scores import columns_of, fn_scores, message_shares, publ
 Floats = NDArray[np.float32]
 
 _FIRST_OFFSET = 3.0  # of log odds: one of twenty kept
-_SMALL = 1e-3  # scores of this size and less have log odds that no longer run away
+_SMALL = 1e-3  # for scores of this size or less, log odds no longer run away
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +51,11 @@ class Settings:
     Attributes:
         epochs: passes over the samples.
         batch: samples per step; not stated in the paper.
-        rate: learning rate at the start.
-        last_rate: at the end of the cosine.
-        weight_decay: factor of the weights in their gradient.
-        power_iterations: per step, for the spectral norms of `paper`.
-        seed: of the first weights and of the order of samples.
+        rate: the learning rate at the start.
+        last_rate: the learning rate at the end of the cosine.
+        weight_decay: the factor of the weights in their gradient.
+        power_iterations: power iterations per step, for the spectral norms of `paper`.
+        seed: the seed of the first weights and of the order of samples.
     """
 
     epochs: int = 40
@@ -80,12 +80,12 @@ class Task:
     """Samples as one network reads them.
 
     Attributes:
-        levels: of messages from 0 to γ.
-        shares: of messages by row of the table, sparse float32 [n, 14 × levels].
+        levels: the levels of messages from 0 to γ.
+        shares: the shares of messages by row of the table, sparse float32 [n, 14 × levels].
         public: public inputs, float32 [n, inputs]; no columns for `paper`.
-        belief: F, float32 [n]; zeros when the network is alone.
+        belief: F, float32 [n]; zeros when the network is used alone.
         target: 1 or 0, float32 [n].
-        weight: of each sample in the loss, float32 [n].
+        weight: the weight of each sample in the loss, float32 [n].
     """
 
     levels: tuple[float, ...]
@@ -110,7 +110,7 @@ def prepare(
     """Return samples as a network of that architecture reads them.
 
     `others_kept` is the share of samples not in state I that were kept. With E among the targets,
-    samples in E weigh 1/others_kept, so that E and I are as frequent to one another as they were.
+    samples in E have weight 1/others_kept, so that the ratio of E to I is as before sampling.
     """
     a = architecture
     belief = np.zeros(len(samples), dtype=np.float32)
@@ -154,9 +154,9 @@ def train(
 ) -> Progress:
     """Train a network; `best` are its effective weights, not projected.
 
-    Guarantee: the same arguments give the same bits on one machine, also when the run was killed
-    and resumes from `checkpoint`. A checkpoint of another run is refused.
-    Cost: an epoch is one product of batch shares and table per step; docs/network.md has figures.
+    Guarantee: the same arguments give the same bits on one machine, even when training was killed
+    and resumes from `checkpoint`. A checkpoint of another run is refused. Cost: an epoch is one
+    product of batch shares and table per step; docs/network.md has figures.
 
     `validation` are samples of another run, for the AUC after each epoch; p1 is the factor of G;
     `checkpoint` is replaced after each epoch.
@@ -200,7 +200,7 @@ def predict(architecture: Architecture, weights: Any, task: Task, *, p1: float) 
 
 
 def _validation_auc(scores: Floats, validation: Task) -> float:
-    """Return the AUC after an epoch; 0.5 with one kind only, so that some epoch is the best."""
+    """Return the AUC after an epoch; 0.5 with only one kind, so that some epoch is the best."""
     if np.isnan(scores).any():
         raise InputError("a score is not a number")
     area = area_under_roc(scores, validation.target > 0.5)
@@ -216,9 +216,9 @@ class _Batch(NamedTuple):
 
 
 def _batches(task: Task, order: NDArray[np.int64], size: int) -> Iterator[tuple[_Batch, int]]:
-    """Yield batches of one size; the last is filled up with samples of weight 0.
+    """Yield batches of one size; the last is padded with samples of weight 0.
 
-    With each comes how many of its samples are not filling.
+    Each comes with the number of samples that are not padding.
     """
     for start in range(0, order.size, size):
         index = order[start : start + size]
@@ -253,10 +253,10 @@ def _prediction(architecture: Architecture, g: Any, belief: Any, p1: float) -> A
 def _loss(architecture: Architecture, score: Array, offset: Array, target: Array) -> Array:
     """Return the squared error of each sample.
 
-    `paper`: of the score itself, as published. `tight` with F: samples are balanced and the score
-    is a probability under true frequencies, so it is compared after a shift of its log odds, which
-    is learned and does not change the order of scores. The public part of G then stays on the scale
-    of F instead of drowning it.
+    For `paper` it is that of the score itself, as published. For `tight` with F, samples are
+    balanced and the score is a probability under true frequencies, so it is compared after a shift
+    of its log odds, which is learned and does not change the order of scores. The public part of G
+    then stays on the scale of F instead of swamping it.
     """
     if architecture.kind is Kind.PAPER or architecture.variant is not Variant.COMBINED:
         return (score - target) ** 2
@@ -323,7 +323,7 @@ def _first_state(architecture: Architecture, settings: Settings, steps: int) -> 
 def _key(
     architecture: Architecture, settings: Settings, p1: float, task: Task, validation: Task
 ) -> str:
-    """Return a digest of everything that decides how training continues."""
+    """Return a digest of everything that determines how training continues."""
     arrays: list[NDArray[Any]] = []
     for part in (task, validation):
         held = part.shares

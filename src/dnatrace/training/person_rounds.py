@@ -1,9 +1,9 @@
-"""The decoders of `headcount` and of `public-facts`: taught side by side on the same runs.
+"""Train the decoders of `headcount` and of `public-facts` side by side on the same runs.
 
 Every run is watched by all of them, and each of them takes its turn in choosing whom to test, so
-that the floor is trained exactly as what must beat it. Capacities are mixed, because messages
-matter most where tests are scarce; days on which the epidemic is lost are left out, because they
-would be most of the cases. Else as `decoder_rounds`.
+that the floor is trained exactly like the methods that must beat it. Capacities are mixed, because
+messages matter most where tests are scarce; days on which the epidemic is lost are left out,
+because they would be most of the cases. Otherwise it is like `decoder_rounds`.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from dnatrace.tracing import DayLog
 from dnatrace.training.decoder import Cases, Settings
 from dnatrace.training.decoder_rounds import FIRST_POLICY, Plan, Student
 
-ALARM = Alarm(low=0.3, high=0.9)  # of messages relative to that of a fresh positive test
+ALARM = Alarm(low=0.3, high=0.9)  # for messages relative to that of a fresh positive test
 SCENARIOS: tuple[dict[str, Any], ...] = (
     {"tests.capacity": 0.08},
     {"tests.capacity": 0.04},
@@ -54,13 +54,13 @@ SCENARIOS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person(Student):
-    """A decoder that reads counts of heads, or public facts alone when there are none."""
+    """A decoder that reads head counts, or public facts alone when there are none."""
 
     alarm: Alarm = ALARM
 
     @property
     def channels(self) -> int:
-        """How many numbers of a release it watches."""
+        """How many numbers per release it watches."""
         return len(self.heads.bounds) if self.heads else 0
 
     def method(self, config: RunConfig, decoder: Decoder) -> Method:
@@ -73,7 +73,7 @@ class Person(Student):
         return Headcount(setup=setup, decoder=decoder, variant=variant)
 
     def numbers(self, log: DayLog, before: Known | None) -> NDArray[np.float64]:
-        """Return its numbers of a day, without noise: [channels, people]."""
+        """Return its numbers for a day, without noise: [channels, people]."""
         assert self.heads is not None
         assert log.secret.messages is not None
         if self.heads.release == HeadcountRelease.DAILY:
@@ -84,7 +84,7 @@ class Person(Student):
         return head_counts(log.secret.window, alarms, closeness, of=people)
 
     def cases(self, all_numbers: Cases, first: int) -> Cases:
-        """Return the cases with its own numbers alone, which begin with number `first`."""
+        """Return the cases with only its own numbers, which begin with number `first`."""
         rows = len(all_numbers.worth)
         by_day = all_numbers.tallies.reshape(rows, WINDOW, -1)
         own = by_day[:, :, first : first + self.channels]
@@ -120,7 +120,7 @@ class Watcher:
         self._before: Known | None = None
 
     def __call__(self, log: DayLog) -> NDArray[np.float32]:
-        """Return the numbers of all students, one after the other: float32 [numbers, people]."""
+        """Return the numbers of all students, one after another: float32 [numbers, people]."""
         counted = [s.numbers(log, self._before) for s in STUDENTS if s.heads is not None]
         self._before = Known(first_day=log.public.first_day, outcomes=log.public.outcomes)
         return np.concatenate(counted).astype(np.float32)

@@ -6,15 +6,15 @@ from numpy.typing import NDArray
 from dnatrace.networks.architecture import Architecture, Weights
 from dnatrace.networks.certificate import spectral_norm
 
-# Projected norms stay below 1 by this much, so that rounding to float32 does not lift them above.
+# Projected norms stay this much below 1, so that rounding to float32 does not lift them above it.
 _BELOW_ONE = 1e-6
 
 
 def project(architecture: Architecture, weights: Weights) -> dict[str, NDArray[np.float32]]:
     """Return float32 weights whose maps on the path of messages have norm at most 1.
 
-    Singular values above 1 are lowered to 1 (less 1e-6), the others stay: the nearest such matrix
-    in Frobenius norm. Other weights are unchanged.
+    Singular values above 1 are lowered to 1 (minus 1e-6), the others stay: this is the nearest such
+    matrix in Frobenius norm. Other weights are unchanged.
     """
     projected = {name: np.asarray(w, dtype=np.float32) for name, w in weights.items()}
     for name in architecture.message_path():

@@ -28,13 +28,13 @@ _LIBRARIES = ("numpy", "jax", "jaxlib", "equinox", "optax")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How a model that ships is made.
+    """How a shipped model is made.
 
     Attributes:
-        kind: which network.
+        kind: which of the networks.
         gamma: messages are clipped to [0, gamma].
         with_exposed: whether it predicts E or I and augments P(E) + P(I), rather than I and P(I).
-        width: of the layers that see messages.
+        width: the width of the layers that see messages.
         batch: samples per step.
     """
 
@@ -54,7 +54,7 @@ class Recipe:
             gamma=self.gamma if gamma is None else gamma,
             with_exposed=self.with_exposed,
             width=self.width,
-            # The offset of a network that F is added to is multiplied by p1 afterwards.
+            # The offset of a network to which F is added is multiplied by p1 afterwards.
             public_scale=1.0 / p1 if variant is Variant.COMBINED else 1.0,
         )
 
@@ -70,14 +70,14 @@ class Order:
     """What to train.
 
     Attributes:
-        dataset: directory of the samples.
-        out: directory for model files and curves.
+        dataset: the directory of the samples.
+        out: the directory for model files and curves.
         network: one of `RECIPES`.
         variants: which of combined, alone and public.
-        gamma: in place of the recipe's.
+        gamma: replaces that of the recipe.
         epochs: passes over the samples.
-        seed: of first weights and order.
-        samples: use so many of the training samples, drawn at random; all when None.
+        seed: the seed of first weights and order.
+        samples: how many of the training samples to use, drawn at random; all when None.
     """
 
     dataset: Path
@@ -110,7 +110,7 @@ class Order:
         return self.out / f"{self.name(variant)}{SUFFIX}"
 
     def checkpoint(self, variant: Variant) -> Path:
-        """Return where a model's training stands while it lasts."""
+        """Return the checkpoint file of a model's training."""
         return self.out / f"{self.name(variant)}.checkpoint.npz"
 
     def command(self, variant: Variant) -> str:
@@ -125,10 +125,10 @@ class Order:
 def train_models(
     order: Order, *, force: bool = False, track: LabelledTrack | None = None
 ) -> list[dict[str, Any]]:
-    """Train the variants of a network, write model files and curves (CSV, SVG), return a row each.
+    """Train the variants of a network, write models and curves (CSV, SVG), return a row each.
 
-    A run that was killed resumes from its last epoch when it is started again. Models that are
-    there are replaced with `force` alone; `track` wraps epochs.
+    Training that was killed resumes from its last epoch when it is started again. Existing models
+    are replaced only with `force`; `track` wraps epochs.
     """
     if not force:
         _keep_models(order)
@@ -164,7 +164,7 @@ def _chosen(samples: Samples, order: Order) -> Samples:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Data:
-    """What a network learns from, and what it is watched on."""
+    """What a network learns from, and what it is validated on."""
 
     info: DatasetInfo
     train: Samples

@@ -2,7 +2,7 @@
 
 Messages are kept as a histogram over (age, level). The age of a message is the release day minus
 the day of the contact, 0 … 13; its level is the nearest point of a grid over [0, 1]. Clipping at a
-γ that is on the grid then merges levels and loses nothing.
+γ that is on the grid then only merges levels.
 """
 
 from collections.abc import Sequence
@@ -23,17 +23,17 @@ from dnatrace.simulators.base import SEIR_OF_COURSE
 N_LEVELS = 128
 # Clipping thresholds that the grid holds exactly, in single precision.
 GRID_ANCHORS = (0.05, 0.1, 0.2, 0.4, 0.7)
-_GRID_POWER = 3  # of 2, 3, 4 and geometric grids the one with the least error in F
+_GRID_POWER = 3  # the smallest error in F among powers 2, 3, 4 and geometric grids
 _FEWEST_LEVELS = 16
 _MOST_REPEATS = 65_535
 
 
 def cubic_grid(n_levels: int = N_LEVELS) -> NDArray[np.float32]:
-    """Return the levels (k / (levels - 1))³ with the anchors put in place of their neighbours.
+    """Return the levels (k / (levels - 1))³ with the anchors replacing their neighbours.
 
-    Finer near 0, where most messages are, more so than the quadratic grid of `infer(levels=…)`.
-    Guarantee: strictly increasing from 0 to 1; with 128 levels, rounding to the nearest one moves
-    a message m by at most 0.02·m^(2/3) + 1e-6.
+    It is finer near 0, where most messages are, more so than the quadratic grid of
+    `infer(levels=…)`. Guarantee: strictly increasing from 0 to 1; with 128 levels, rounding to the
+    nearest one moves a message m by at most 0.02·m^(2/3) + 1e-6.
     """
     require_at_least("levels", n_levels, _FEWEST_LEVELS)
     if n_levels > N_LEVELS:
@@ -59,9 +59,9 @@ class Samples:
         contacts: messages by age, int32 [n, 14]; the repeats of that age add up to it.
         age_group: decade of age, uint8 [n].
         isolated: whether in isolation on the day, bool [n].
-        seed: of the run, int64 [n].
-        person: id within the run, int32 [n].
-        day: of the release, from 1; min(day, 14) days were known, int16 [n].
+        seed: the seed of the run, int64 [n].
+        person: the id within the run, int32 [n].
+        day: the day of the release, from 1; min(day, 14) days were known, int16 [n].
         state: course state at the end of the day, uint8 [n].
         fn: P(I) on the day by Factorised Neighbours, from messages as they were, float32 [n].
     """
@@ -86,7 +86,7 @@ class Samples:
 
     @property
     def n_messages(self) -> NDArray[np.int64]:
-        """The messages of each window, the C of the mean: int64 [n]."""
+        """The number of messages in each window, the C of the mean: int64 [n]."""
         total: NDArray[np.int64] = self.contacts.sum(axis=1, dtype=np.int64)
         return total
 
@@ -116,7 +116,7 @@ class Samples:
         return np.asarray(sparse.toarray(), dtype=np.float32)
 
     def take(self, index: ArrayLike) -> Self:
-        """Return some samples, in the order of `index`, which may repeat or be a mask, copied."""
+        """Return copies of some samples, in the order of `index`, which may repeat or be a mask."""
         chosen = np.asarray(index)
         chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= len(self)):
@@ -135,7 +135,7 @@ BY_SAMPLE = tuple(f.name for f in fields(Samples) if f.name not in ("grid", "off
 def concatenate(parts: Sequence[Samples]) -> Samples:
     """Return the samples of all parts, which share one grid."""
     if any(not np.array_equal(part.grid, parts[0].grid) for part in parts):
-        raise InputError("samples on different grids cannot be put together")
+        raise InputError("samples on different grids cannot be joined")
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in (*BY_CELL, *BY_SAMPLE)
@@ -164,8 +164,8 @@ def collect(
     Edge cases: nobody met gives a sample without cells; a repeated contact counts twice; more than
     65,535 contacts on one day are refused.
 
-    Arrays are of everybody, those by day [days, all] with the oldest of at most 14 days first;
-    `day` is the last of them. What they become stands in `Samples`.
+    Arrays cover everybody, those by day [days, all] with the oldest of at most 14 days first; `day`
+    is the last of them. `Samples` says what they become.
 
     Cost: a binary search per message of the window, and a sort of the messages of `people`.
     """
@@ -211,7 +211,7 @@ def _histograms(
 
 
 def _places(offsets: NDArray[Any], index: NDArray[np.int64]) -> tuple[Any, Any]:
-    """Return where the entries of some rows lie, and how many each row has."""
+    """Return where the entries of some rows are, and how many each row has."""
     sizes = np.diff(offsets)[index]
     first = np.repeat(offsets[index] - _offsets(sizes)[:-1], sizes)
     return np.arange(first.size) + first, sizes

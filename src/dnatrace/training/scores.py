@@ -1,4 +1,4 @@
-"""What a sample scores: F by Factorised Neighbours, G by a network, and what the network reads."""
+"""The scores of samples: F by Factorised Neighbours, G by a network, and the network's inputs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ def fn_scores(
 ) -> NDArray[np.float64]:
     """Return F of every sample with messages clipped to [0, γ]: float64 [n].
 
-    Guarantee: the score that Factorised Neighbours gives for the quantised messages, P(I) on the
-    release day, or P(E) + P(I) with `with_exposed`. With `zeroed` every message is read as 0.
+    Guarantee: it is the score that Factorised Neighbours gives for the quantised messages, P(I) on
+    the release day, or P(E) + P(I) with `with_exposed`. With `zeroed`, every message is read as 0.
     Cost: O(cells + 14·n); 150 bytes per sample of a chunk at a time.
     """
     if not 0.0 < gamma <= 1.0:
@@ -62,13 +62,13 @@ def _exposures(samples: Samples, hazards: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def network_scores(model: Model, samples: Samples, *, zeroed: bool = False) -> NDArray[np.float64]:
-    """Return G of every sample; with `zeroed` every message is read as 0.
+    """Return G of every sample; with `zeroed`, every message is read as 0.
 
     Cost: one table row per cell, then the layers after the mean.
     """
     column = columns_of(samples.grid, model.architecture, zeroed=zeroed)
     if not np.array_equal(samples.grid[: model.grid.size], model.grid):
-        raise InputError("samples on another grid of messages than the model's")
+        raise InputError("the samples use another message grid than the model")
     by_row = csr_array(
         (samples.repeats.astype(np.float64), column[samples.cells], samples.offsets),
         shape=(len(samples), len(model.table)),
@@ -99,8 +99,8 @@ def columns_of(
 def message_shares(samples: Samples, column: NDArray[np.int64], n_columns: int) -> csr_array:
     """Return each sample's share of messages by row of the table: float32 [n, columns].
 
-    Rows sum to 1; those of samples without messages are 0. Cells that share a row of the table
-    stand beside each other and add up when rows become dense.
+    Rows sum to 1; those of samples without messages are 0. Cells that share a row of the table are
+    adjacent and add up when rows become dense.
     """
     scale = np.float32(1.0) / np.maximum(samples.n_messages, 1).astype(np.float32)
     shares = samples.repeats.astype(np.float32) * np.repeat(scale, np.diff(samples.offsets))

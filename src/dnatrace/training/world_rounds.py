@@ -1,9 +1,9 @@
-"""The decoders of `headcount` and `public-facts` for worlds with levers.
+"""Train the decoders of `headcount` and `public-facts` for worlds with levers.
 
-As `person_rounds`, on runs of the scenarios: people with symptoms ask for tests, results come late,
-some have the app, and some stay at home for other reasons than a positive result. Diaries are read
-besides, and finding somebody is worth the days that they will be infectious at home. Days with many
-infected are kept up to a tenth of the people: in these worlds most days have that many.
+It is like `person_rounds`, on runs of the scenarios: people with symptoms ask for tests, results
+come late, some people have the app, and some stay at home for reasons other than a positive result.
+Decoders also read diaries, and finding somebody is worth the days that they will be infectious at
+home. Days are kept up to a tenth of people infected: in these worlds most days have that many.
 """
 
 from dataclasses import replace
