@@ -524,7 +524,7 @@ def test_a_dataset_is_replaced_whole_or_not_at_all(tmp_path):
     assert [path.name for path in data.iterdir()] == ["dataset.json"]
     assert (data / "dataset.json").read_text() == "new"
     (data / "notes.txt").touch()
-    with pytest.raises(InputError, match="no part of a dataset and would be lost"):
+    with pytest.raises(InputError, match="not part of a dataset and would be lost"):
         replacing_dataset(data).__enter__()
 
 

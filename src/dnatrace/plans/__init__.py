@@ -1,1 +1,1 @@
-"""What to do in a world with so many tests, so much quarantine and so much privacy to spend."""
+"""What to do in a world within budgets of tests, quarantine and privacy."""

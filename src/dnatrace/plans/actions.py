@@ -1,6 +1,6 @@
 """What a health service can decide, as settings of a run and in words.
 
-Sizes are shares of a budget, so that the same action can be taken with more of it.
+Sizes are shares of a budget, so that the same action can be taken with a larger one.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from dnatrace.runs.config import RunConfig, load_config
 NO_SCORES, FLOOR, NEWS = "none", "public-facts", "headcount news"
 _NEWS = {"method": "headcount", "release": "news"}
 SENDS_HOME = ("household", "quarantine")
-_SOMEBODY = 1e-9  # of a share: nobody follows, and everybody may be told
-# Tracing methods by what they are called in a plan. Which of them have a proof is asked of runs.
+_SOMEBODY = 1e-9  # as a share: nobody follows, but everybody may be told
+# Tracing methods by their names in a plan. Whether they have a proof is determined from runs.
 METHODS: dict[str, dict[str, Any]] = {
     NO_SCORES: {"method": "none"},
     FLOOR: {"method": "public-facts"},
@@ -24,9 +24,9 @@ METHODS: dict[str, dict[str, Any]] = {
     NEWS: _NEWS,
 }
 EXACT, TRUTH, APP_RULE = "exact messages", "truth", "app rule"
-# Not offered: what could be had without privacy, by the same policy.
+# Not offered: what the same policy could achieve without privacy.
 BOUNDS: dict[str, dict[str, Any]] = {
-    # Counts of positive tests with next to no noise: what any noise could hope for.
+    # Counts of positive tests with next to no noise: the best that any noise could achieve.
     EXACT: _NEWS | {"epsilon": 300.0, "unit": "person"},
     TRUTH: {"method": "oracle"},
     # The rule of exposure-notification apps; 72 % of users report (Wymant et al. 2021).
@@ -39,9 +39,9 @@ class World:
     """Where a plan is made.
 
     Attributes:
-        scenario: name.
+        scenario: the name of the scenario.
         settings: texts "section.key=value" laid over it.
-        overrides: by dotted key: people and days.
+        overrides: further settings by dotted key: people and days.
     """
 
     scenario: str
@@ -55,7 +55,7 @@ class World:
 
     @property
     def usual(self) -> RunConfig:
-        """The scenario as it is, with no method: its status quo."""
+        """The scenario as it is, without a method: its status quo."""
         return self.config(method="none")
 
 
@@ -64,18 +64,18 @@ class Action:
     """What is done.
 
     Attributes:
-        method: of `METHODS`.
-        epsilon: of a person; 0 for methods without messages.
-        tests: share of the budget of tests that is used.
-        for_scores: share of these that is kept for the highest scores; they also get what people
-            with symptoms leave.
+        method: one of `METHODS`.
+        epsilon: ε per person; 0 for methods without messages.
+        tests: the share of the budget of tests that is used.
+        for_scores: the share of these that is reserved for the highest scores, which also get what
+            people with symptoms leave.
         negative_ends: whether a negative result of one's own ends a quarantine.
-        to_release: share of these tests that is for people in quarantine, to end it.
-        waits: whether people with symptoms wait for their result at home.
+        to_release: the share of these tests for people in quarantine, to end it.
+        waits: whether people with symptoms await their result at home.
         household_days: how long housemates stay at home; 0 for not at all.
-        household_trigger: on what.
-        by_score: share of the budget of quarantine that the highest scores may fill.
-        score_days: how long these stay at home.
+        household_trigger: what sends housemates home.
+        by_score: the share of the budget of quarantine that the highest scores may fill.
+        score_days: how long people with the highest scores stay at home.
         staff: whether staff of the scenario trace contacts.
     """
 
@@ -93,7 +93,7 @@ class Action:
     staff: bool = True
 
     def plain(self, budgets: Budgets) -> Self:
-        """Return the same action without what has no effect."""
+        """Return the same action without parts that have no effect."""
         action = self
         if budgets.tests == 0.0 or self.tests == 0.0:
             action = replace(action, tests=0.0, for_scores=0.0, to_release=0.0, waits=False)
@@ -120,10 +120,11 @@ class Action:
         return world.config(**(self._settings(world, budgets) | BOUNDS[name]))
 
     def _settings(self, world: World, budgets: Budgets) -> dict[str, Any]:
-        """Return settings by dotted key; nobody follows a lever more than the world has them do."""
+        """Return settings by dotted key; levers are followed no more than the world says."""
         follows = {name: follow(world.usual, name) for name in (*SENDS_HOME, "symptoms")}
         total, filled = self.tests * budgets.tests, self.by_score * budgets.quarantine
-        # So many per day fill it by the time the first stays end; some of those told do not follow.
+        # This many per day fill it by the time the first stays end; some of those told do not
+        # comply.
         told = filled / (self.score_days * max(follows["quarantine"], _SOMEBODY))
         told = min(1.0, max(told, 1.0 / world.usual.people)) if filled > 0.0 else 0.0
         settings: dict[str, Any] = {
@@ -149,9 +150,10 @@ class Action:
 
 
 def follow(usual: RunConfig, lever: str) -> float:
-    """Return the share of those told by a lever who stay at home.
+    """Return the share of people told by a lever who stay at home.
 
-    As the scenario says; where it says nothing, as many as isolate after a positive result.
+    It is that of the scenario; where it says nothing, the share that isolates after a positive
+    result.
     """
     policy = usual.policy
     if isinstance(policy, LeversSettings):

@@ -1,8 +1,8 @@
-"""The same plan where the world is another one: fewer follow, fewer have the app, more contagion.
+"""The same plan in other worlds: fewer comply, fewer have the app, more contagion.
 
-Intervals tell chance between runs. What they do not tell is measured here: each assumption is
-changed alone, and the plan is compared with the status quo and with the next best plan of that very
-world, on the same fresh seeds. The plan was not chosen for any of these.
+Intervals show chance between runs. What they do not show is measured here: each assumption is
+changed on its own, and the plan is compared with the status quo and with the next best plan in that
+world, on the same fresh seeds. The plan was not chosen for any of these worlds.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ from dnatrace.policy.levers import LeversSettings
 from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps.study import Study
 
-# How much each is changed: chosen, as what an officer would hold to be possible.
-FEWER_FOLLOW = 0.2  # points of adherence
+# How much each is changed: chosen as what an officer would consider possible.
+FEWER_FOLLOW = 0.2  # subtracted from adherence
 FEWER_WITH_APP = 0.5  # of the users
 MORE_CONTAGION = 1.2  # times transmission
 _LEVERS = ("symptoms", "household", "quarantine", "manual", "notification")
@@ -33,11 +33,11 @@ _LEVERS = ("symptoms", "household", "quarantine", "manual", "notification")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """A world in which one thing is other than the scenario says.
+    """A world in which one thing differs from the scenario.
 
     Attributes:
-        key: in files.
-        text: what is other, as it follows on "if".
+        key: its name in files.
+        text: what differs, worded to follow "if".
         world: that world.
     """
 
@@ -51,7 +51,7 @@ class Assumption:
 
 
 def other_worlds(world: World) -> list[Assumption]:
-    """Return the worlds to look at; those that a simulator cannot have are left out."""
+    """Return the worlds to look at, without those that the simulator cannot represent."""
     usual = world.usual
     found = [_changed(world, *_fewer_follow(usual)), _changed(world, *_fewer_users(usual))]
     if "transmissibility" in type(usual.simulator).model_fields:
@@ -65,7 +65,7 @@ def _changed(world: World, key: str, text: str, changes: dict[str, Any]) -> Assu
 
 
 def _fewer_follow(usual: RunConfig) -> tuple[str, str, dict[str, Any]]:
-    """Return fewer who isolate and fewer who follow each lever, by as many points."""
+    """Return lower shares of people who isolate and who follow each lever, by as many points."""
 
     def lower(adherence: float) -> float:
         return round(max(0.0, adherence - FEWER_FOLLOW), 12)
@@ -100,7 +100,7 @@ def _more_contagion(usual: RunConfig) -> tuple[str, str, dict[str, Any]]:
 def configurations(
     some: Sequence[Assumption], actions: dict[str, Action], budgets: Budgets
 ) -> dict[str, RunConfig]:
-    """Return what is run in these worlds by label: the status quo, the plan, the next best."""
+    """Return what is run in these worlds, by label: the status quo, the plan, the next best."""
     configs = {}
     for one in some:
         configs[one.label(STATUS_QUO)] = one.world.usual
@@ -110,7 +110,7 @@ def configurations(
 
 
 def rows_of(study: Study[str], some: Sequence[Assumption]) -> list[dict[str, Any]]:
-    """Return what the plan averts and costs in each world, against its status quo."""
+    """Return what the plan averts and costs in each world, compared with its status quo."""
     rows = []
     for one in some:
         plan, quo, other = (one.label(name) for name in (PLAN, STATUS_QUO, NEXT_BEST))

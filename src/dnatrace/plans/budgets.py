@@ -18,11 +18,11 @@ class Budgets:
     """Limits that hold on every day of every run.
 
     Attributes:
-        tests: share of the people who are tested on a day, for whatever reason.
-        quarantine: share of the people who are in quarantine on a day: at home for another reason
-            than a positive result of their own.
-        epsilon: of one test result of a person, over everything that one receiver ever sees; 0
-            leaves methods that use no message.
+        tests: the largest share of people tested on a day, for whatever reason.
+        quarantine: the largest share of people in quarantine on a day: at home for a reason other
+            than their own positive result.
+        epsilon: ε of one test result of a person, over everything that one receiver ever sees; 0
+            leaves only methods that use no messages.
     """
 
     tests: float
@@ -38,7 +38,7 @@ class Budgets:
             raise InputError(f"--epsilon {self.epsilon:g}: give a number from 0 on")
 
     def with_more(self, *, tests: float = 0.0, quarantine: float = 0.0) -> Self:
-        """Return budgets with more of it, at most everybody."""
+        """Return larger budgets, at most everybody."""
         return replace(
             self,
             tests=min(1.0, self.tests + tests),
@@ -48,15 +48,15 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one run.
+    """The outcome of one run.
 
     Attributes:
-        infected: share of the people ever infected.
-        days_at_home: per person, for whatever reason.
-        tests: per person.
-        most_tests: share of the people tested on the day with the most tests.
-        most_quarantined: share of the people in quarantine on the fullest day.
-        epsilon: spent of a person; None when nothing bounds it.
+        infected: the share of people ever infected.
+        days_at_home: days at home per person, for whatever reason.
+        tests: tests per person.
+        most_tests: the share of people tested on the day with the most tests.
+        most_quarantined: the share of people in quarantine on the fullest day.
+        epsilon: the ε spent per person; None when there is no bound.
     """
 
     infected: float
@@ -68,11 +68,11 @@ class Outcome:
 
     @property
     def goals(self) -> tuple[float, float, float]:
-        """What is to be small: infections, days at home, tests."""
+        """What should be small: infections, days at home, tests."""
         return self.infected, self.days_at_home, self.tests
 
     def within(self, budgets: Budgets) -> bool:
-        """Return whether the run kept to the budgets."""
+        """Return whether the run kept within the budgets."""
         return (
             self.most_tests <= budgets.tests + _ROUNDING
             and self.most_quarantined <= budgets.quarantine + _ROUNDING
@@ -82,7 +82,7 @@ class Outcome:
 
 
 def outcome_of(run: Path) -> Outcome:
-    """Return what came of a stored run."""
+    """Return the outcome of a stored run."""
     summary = stores.read_json(run, "summary.json")
     daily = pq.read_table(run / "daily.parquet", columns=["tests", "quarantined"])
     people, privacy = summary["people"], summary["privacy"]

@@ -29,9 +29,9 @@ from dnatrace.sweeps.study import Study
 NOTHING, STATUS_QUO, PLAN = "nothing", "status quo", "plan"
 NEXT_BEST = "next best"  # the plan of the front with the fewest infections on validation seeds
 ONE_PERCENT = 0.01
-LOWER = 0.2  # of ε: what five times less privacy budget costs
+LOWER = 0.2  # as a share of ε: to measure what a five times smaller privacy budget costs
 PRIVATE = NEWS  # better than `daily` at every ε that was measured
-PER = 10_000  # people that numbers are told for
+PER = 10_000  # numbers are reported per this many people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class Step:
     """One change of the plan, to be measured.
 
     Attributes:
-        key: in files.
-        text: what is worth something.
-        less: label of the runs with less of it.
-        more: label of the runs with more of it.
-        is_part: whether it is a part of the plan, not a constraint.
+        key: its name in files.
+        text: what it adds, in words.
+        less: the label of the runs with less of it.
+        more: the label of the runs with more of it.
+        is_part: whether it is a part of the plan rather than a constraint.
     """
 
     key: str
@@ -55,11 +55,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """Configurations beside the plan, by label, and which of them to compare.
+    """Configurations close to the plan, by label, and which of them to compare.
 
     Attributes:
-        configs: by label.
-        steps: what is compared.
+        configs: the configurations by label.
+        steps: the comparisons to make.
     """
 
     configs: dict[str, RunConfig]
@@ -115,7 +115,7 @@ def _without(action: Action) -> dict[str, tuple[str, Action]]:
 
 
 def privacy_twins(action: Action, world: World, budgets: Budgets) -> Neighbours:
-    """Return the same policy with other methods: no message, less and all of ε, exact messages."""
+    """Return the same policy with other methods: no messages, less and all of ε, exact messages."""
     floor = replace(action, method=FLOOR, epsilon=0.0)
     configs = {FLOOR: floor.config(world, budgets)}
     steps = []
@@ -143,7 +143,7 @@ def baselines(world: World) -> dict[str, RunConfig]:
 
 
 def margins(study: Study[str], steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Return what each step is worth: infections averted per 10,000 people, and what it costs."""
+    """Return what each step gains, infections averted per 10,000 people, and what it costs."""
     rows = []
     for step in steps:
         infections = PER * -_change(study, step, "attack_rate")
@@ -159,9 +159,9 @@ def margins(study: Study[str], steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 
 def gap_recovered(study: Study[str]) -> dict[str, Any] | None:
-    """Return which share of what exact messages gain over none the private ones gain, too.
+    """Return the share of the gain of exact messages over none that private messages keep.
 
-    None of its numbers where exact messages are not shown to gain anything.
+    There are no numbers where exact messages are not shown to gain anything.
     """
     if "ε" not in study.summaries:
         return None
@@ -174,7 +174,7 @@ def gap_recovered(study: Study[str]) -> dict[str, Any] | None:
 
 
 def told_rows(study: Study[str], label: str) -> list[dict[str, Any]]:
-    """Return what a label averts and costs more than nothing and the status quo."""
+    """Return what a label averts and costs compared with doing nothing and with the status quo."""
     against = {name: name for name in (NOTHING, STATUS_QUO) if name != label}
     return averted(study, label, against)
 

@@ -21,7 +21,7 @@ FRONT_HEAD = (
 
 
 SHORT_HEAD = (*("plan", "infections averted", "against status quo", "days at home", "tests", "ε"),)
-HEADINGS = {  # of what stands in a paragraph
+HEADINGS = {  # of the paragraphs
     "brings": "What it brings",
     "costs": "What it costs",
     "promise": "What is promised to a person",
@@ -70,7 +70,7 @@ def other_row(plan: Plan, label: str) -> dict[str, Any]:
 
 
 def front_cells(plan: Plan) -> list[list[str]]:
-    """Return the front as cells of a table, then the baselines and the bounds."""
+    """Return the front as cells of a table, followed by the baselines and the bounds."""
     rows = []
     for row in plan.rows():
         name = "**recommended**" if row["recommended"] else row["label"]
@@ -91,7 +91,7 @@ def front_lines(plan: Plan) -> list[tuple[str, str]]:
 
 
 def short_cells(plan: Plan) -> list[list[str]]:
-    """Return the front and what is not offered as a terminal shows it."""
+    """Return the front and what is not offered, for the terminal."""
     rows = [("recommended" if row["recommended"] else row["label"], row) for row in plan.rows()]
     cells = [[name, *_short(row), _epsilon(row)] for name, row in rows]
     others = [(name, comparison.goals_of(plan.study, name)) for name in NOT_OFFERED]
@@ -104,7 +104,7 @@ def _short(row: dict[str, Any]) -> list[str]:
 
 
 def other_cells(plan: Plan) -> list[list[str]]:
-    """Return what is not offered as cells of the same table."""
+    """Return what is not offered, as cells of the same table."""
     return [
         [f"{label}: {told}", *_numbers(row), _epsilon(row)]
         for label, told in NOT_OFFERED.items()
@@ -206,7 +206,7 @@ GROUP_HEAD = ("by", "group", "infections averted, ‰ of the group", "days at ho
 
 
 def group_cells(plan: Plan) -> list[list[str]]:
-    """Return who gains and who bears it."""
+    """Return who gains and who bears the burden."""
     cells: dict[tuple[str, str], list[str]] = {}
     scales = {"infections averted": 1000.0, "isolation_days_per_person": 1.0}
     for row in plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist():

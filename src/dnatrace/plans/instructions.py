@@ -1,4 +1,4 @@
-"""What is done, in words: a plan as instructions, in one sentence, and what another has instead."""
+"""A plan in words: as instructions, in one sentence, and how another plan differs."""
 
 from dnatrace.plans.actions import NO_SCORES, Action, World, has_staff, people_ask
 from dnatrace.plans.budgets import Budgets
@@ -107,7 +107,7 @@ def in_short(action: Action, world: World, budgets: Budgets) -> str:
 
 
 def instead(other: Action, action: Action, world: World, budgets: Budgets) -> str:
-    """Return what another plan does instead of a plan, and nothing that is the same."""
+    """Return what another plan does differently, leaving out what is the same."""
     theirs, ours = (_aspects(one, world, budgets) for one in (other, action))
     told = [text for name, text in theirs.items() if text and text != ours[name]]
     return _capital("; ".join(told)) or "The same"

@@ -1,4 +1,4 @@
-"""Numbers of a plan in words: no more digits than the interval allows, no difference out of noise.
+"""Numbers of a plan in words: no more digits than intervals allow, no differences from noise.
 
 Rows have a mean under a name and the ends of its 90 % interval under `…_low` and `…_high`; both are
 None when there is one seed.
@@ -12,14 +12,14 @@ from dnatrace.runs.quantities import shown
 
 Row = Mapping[str, Any]
 _AS_GOOD_AS_NOTHING = 5e-4
-_DIGITS, _DIGITS_OF_THE_LARGEST = 2, 3  # of half an interval, and of its larger end
+_DIGITS, _DIGITS_OF_THE_LARGEST = 2, 3  # of the half-width, and of the larger end
 
 
 def interval(row: Row, name: str, scale: float = 1.0) -> str:
-    """Return a mean with its interval, to two digits of half the interval and three of the rest.
+    """Return a mean with its interval, to two digits of the half-width and three of the rest.
 
-    Edge cases: one seed has no interval, and says so; where all seeds agree there is the number
-    alone.
+    Edge cases: for one seed the text says that there is no interval; where all seeds agree there is
+    only the number.
     """
     mean, low, high = _scaled(row, name, scale)
     if low is None or high is None:
@@ -34,7 +34,7 @@ def interval(row: Row, name: str, scale: float = 1.0) -> str:
 
 
 def more(row: Row, name: str, what: str, scale: float = 1.0) -> str:
-    """Return a difference: so many more or fewer, or that none could be told."""
+    """Return a difference in words: how many more or fewer, or that none was found."""
     if is_nothing(row, name, scale):
         return f"as many {what}"
     if is_told(row, name) is False:
@@ -45,7 +45,7 @@ def more(row: Row, name: str, what: str, scale: float = 1.0) -> str:
 
 
 def fewer(row: Row, name: str, what: str, scale: float = 1.0) -> str:
-    """Return what is averted as a difference: so many fewer."""
+    """Return what is averted as a difference: how many fewer."""
     return more(_turned(row, name), name, what, scale)
 
 
@@ -55,25 +55,25 @@ def ends(row: Row, name: str, scale: float = 1.0) -> str:
 
 
 def is_nothing(row: Row, name: str, scale: float = 1.0) -> bool:
-    """Return whether a number and its interval are 0, but for what nobody would count."""
+    """Return whether a number and its interval are 0, up to negligible amounts."""
     values = [abs(value) for value in _scaled(row, name, scale) if value is not None]
     return max(values) < _AS_GOOD_AS_NOTHING
 
 
 def is_told(row: Row, name: str) -> bool | None:
-    """Return whether an interval leaves out 0; None for one seed, which tells nothing."""
+    """Return whether an interval excludes 0; None for one seed, which says nothing."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     return None if low is None or high is None else bool(low > 0.0 or high < 0.0)
 
 
 def is_gain(row: Row, name: str) -> bool:
-    """Return whether a number is above 0 by its interval; by itself for one seed."""
+    """Return whether a number is above 0 with its whole interval; on its own for one seed."""
     low = row[f"{name}_low"]
     return bool((row[name] if low is None else low) > 0.0)
 
 
 def is_loss(row: Row, name: str) -> bool:
-    """Return whether a number is there and below 0 by its interval."""
+    """Return whether a number exists and is below 0 with its whole interval."""
     high = row.get(f"{name}_high")
     return high is not None and bool(high < 0.0)
 
@@ -97,12 +97,12 @@ def _turned(row: Row, name: str) -> dict[str, float | None]:
 
 
 def _step(value: float, digits: int) -> float:
-    """Return the power of ten that leaves a number above 0 so many digits."""
+    """Return the power of ten that leaves a positive number this many digits."""
     return float(10.0 ** (math.floor(math.log10(value)) + 1 - digits))
 
 
 def _number(value: float, step: float | None) -> str:
-    """Return a number in steps, a power of ten; to three digits without; 0 has no sign."""
+    """Return a number rounded to a power of ten, or to three digits without one; 0 has no sign."""
     if step is None:
         return shown(0.0 if abs(value) < _AS_GOOD_AS_NOTHING else value).replace("-", "−")
     decimals = max(0, -round(math.log10(step)))

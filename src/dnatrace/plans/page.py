@@ -15,18 +15,18 @@ from dnatrace.report.page import asset, environment, security_policy
 from dnatrace.runs.scenarios import read_scenario
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _MARGIN = 720, 380, 70, 50, 20
-_NAME = 100  # room for a name to the right of its point
+_NAME = 100  # space for a name to the right of its point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Where numbers stand on one side of a chart.
+    """The positions of numbers along one side of a chart.
 
     Attributes:
-        low: the least number,
-        high: the most, and
-        start: their places.
-        end: see `start`.
+        low: the smallest number.
+        high: the largest number.
+        start: the position of `low`.
+        end: the position of `high`.
     """
 
     low: float
@@ -35,12 +35,12 @@ class Axis:
     end: float
 
     def place(self, value: float) -> float:
-        """Return where a number stands."""
+        """Return the position of a number."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Return places and texts of round numbers."""
+        """Return positions and texts of round numbers."""
         step = _round_step((self.high - self.low) / 5)
         first, last = np.ceil(self.low / step), np.floor(self.high / step)
         numbers = step * np.arange(first, last + 1) + 0.0  # 0 has no sign
@@ -48,7 +48,7 @@ class Axis:
 
 
 def _round_step(rough: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, near a number above 0."""
+    """Return 1, 2 or 5 times a power of ten, close to a positive number."""
     power = 10.0 ** np.floor(np.log10(rough))
     return float(power * min((1, 2, 5, 10), key=lambda n: abs(n * power - rough)))
 
@@ -60,7 +60,7 @@ def _axis(lows: Sequence[float], highs: Sequence[float], start: float, end: floa
 
 
 def chart(plan: Plan) -> dict[str, Any]:
-    """Return the front as places: days at home to the right, infections averted upwards."""
+    """Return the front as positions: days at home to the right, infections averted upwards."""
     rows = plan.rows()
     usual = {"label": comparison.STATUS_QUO, "recommended": False}
     rows.append(usual | comparison.goals_of(plan.study, comparison.STATUS_QUO))

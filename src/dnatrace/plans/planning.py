@@ -24,32 +24,32 @@ from dnatrace.sweeps.sweep import Where, sweep
 FULL = Effort(evaluations=200, seeds=10)
 QUICK = Effort(evaluations=12, seeds=3, first_seeds=1)
 QUICK_WORLD = {"people": 500, "days": 40, "initially_infected": 5}
-TOLERANCE = 0.05  # of the infections averted, that an easier plan may avert fewer
-MOST_OF_FRONT = 6  # plans of the front that are measured on fresh seeds, beside the one chosen
+TOLERANCE = 0.05  # share of the infections averted that an easier plan may lose
+MOST_OF_FRONT = 6  # plans of the front measured on fresh seeds, in addition to the chosen one
 # Seeds of a plan with seed s: validation from 1,000,000 + 10,000·s on, fresh ones 5,000 later.
 _FIRST_SEED, _SEEDS_PER_PLAN, _FRESH = 1_000_000, 10_000, 5_000
 
 
 def effort_of(evaluations: int | None, seeds: int | None, *, quick: bool) -> Effort:
-    """Return how much is tried when so much is asked for."""
+    """Return how much to try, given what was asked for."""
     usual = QUICK if quick else FULL
     return replace(usual, evaluations=evaluations or usual.evaluations, seeds=seeds or usual.seeds)
 
 
 def world_of(scenario: str, settings: Sequence[str], *, quick: bool, **size: int | None) -> World:
-    """Return a scenario with settings laid over it, and a size of one's own."""
+    """Return a scenario with settings laid over it, and perhaps another size."""
     given = {name: value for name, value in size.items() if value is not None}
     tiny = QUICK_WORLD if quick else {}
     return World(scenario=scenario, settings=tuple(settings), overrides=tiny | given)
 
 
 class RunFailedError(Exception):
-    """A run of a plan failed, so that there is no plan; what was finished is in the store."""
+    """A run of a plan failed, so there is no plan; finished runs are in the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """A plan and what is known of it.
+    """A plan and what is known about it.
 
     Attributes:
         world: where.
@@ -57,13 +57,13 @@ class Plan:
         effort: how much was tried.
         search: what was tried on validation seeds.
         action: what to do.
-        front: actions of the front by label, the plan among them.
-        study: of everything that was run on fresh seeds.
-        uses: what every run of the front did there, by label.
-        steps: what is compared there.
-        next_best: label of the other plan of the front with the fewest infections on validation
-            seeds; None where there is no other.
-        other_worlds: in which the plan was run, too.
+        front: the actions of the front by label, including the plan.
+        study: the study of everything that was run on fresh seeds.
+        uses: the outcome of every run of the front on fresh seeds, by label.
+        steps: what is compared on fresh seeds.
+        next_best: the label of the other plan of the front with the fewest infections on validation
+            seeds; None if there is no other.
+        other_worlds: other worlds in which the plan was run.
     """
 
     world: World
@@ -103,11 +103,11 @@ class Planner:
         world: where.
         budgets: what may be used.
         effort: how much is tried.
-        store: of runs; those it has are not done again.
-        seed: another one draws other actions and seeds.
-        where: the runs are done.
-        methods: names of `METHODS` to choose from.
-        plan: when all stages are done.
+        store: the store of runs; those it has are not repeated.
+        seed: a different seed draws different actions and seeds.
+        where: where the runs are done.
+        methods: the names of `METHODS` to choose from.
+        plan: the plan, when all stages are done.
     """
 
     world: World
@@ -141,7 +141,7 @@ class Planner:
 
     @property
     def fresh_seeds(self) -> range:
-        """Seeds on which nothing was chosen."""
+        """The seeds on which nothing was chosen."""
         first = _FIRST_SEED + _SEEDS_PER_PLAN * self.seed + _FRESH
         return range(first, first + self.effort.seeds)
 
@@ -151,7 +151,7 @@ class Planner:
         return self.search.n_stages + 2
 
     def stages(self) -> Iterator[None]:
-        """Do it, and yield after every stage; `plan` is there after the last one."""
+        """Make the plan, yielding after every stage; `plan` is set after the last one."""
         search = self.search
         yield from search.stages(self.evaluate)
         action = self._with_less_told(self._chosen(search), search)
@@ -160,7 +160,7 @@ class Planner:
         yield
 
     def evaluate(self, configs: Sequence[RunConfig], seeds: Sequence[int]) -> list[list[Outcome]]:
-        """Return what came of configurations on seeds, by the engine and the store of sweeps.
+        """Return the outcomes of configurations on seeds, using the engine and store of sweeps.
 
         Raises:
             RunFailedError: a run failed.
@@ -175,7 +175,7 @@ class Planner:
         return [[outcome_of(self.store / run.digest) for run in by_seed] for by_seed in runs]
 
     def _affordable(self, name: str) -> bool:
-        """Return whether a method can be had within ε at all: one with noise needs some of it."""
+        """Return whether a method is possible within ε at all: one with noise needs some of it."""
         return (
             self.budgets.epsilon > 0.0 or not self.world.config(**METHODS[name]).method.adds_noise
         )
@@ -183,10 +183,10 @@ class Planner:
     def _chosen(self, search: Search) -> Tried:
         """Return the easiest of the finalists that avert nearly as much as the best.
 
-        Nearly: all but `TOLERANCE` of the infections that it averts against the most infections
-        among the finalists and nothing at all. Easiest: the fewest days at home, then tests, then
-        ε, then the smaller capacity for tests. Edge case: doing nothing is always among what is
-        tried.
+        "Nearly" means all but `TOLERANCE` of the infections that the best averts, compared with the
+        most infections among the finalists and doing nothing. "Easiest" means the fewest days at
+        home, then tests, then ε, then the smaller capacity for tests. Edge case: doing nothing is
+        always among the actions tried.
         """
         finalists = search.finalists()
         if not finalists:
@@ -204,9 +204,9 @@ class Planner:
         return float(np.mean([outcome.infected for outcome in found]))
 
     def _with_less_told(self, chosen: Tried, search: Search) -> Action:
-        """Return the same action without messages, unless these were shown to pay.
+        """Return the same action without messages, unless messages were shown to help.
 
-        On the validation seeds: the 90 % interval of what messages avert lies above 0.
+        They help if the 90 % interval of what they avert on the validation seeds lies above 0.
         """
         action = chosen.action
         if action.epsilon == 0.0:
@@ -222,7 +222,7 @@ class Planner:
         return action if pays or not _within(others[0], self.budgets) else silent
 
     def _measured(self, search: Search, action: Action) -> Plan:
-        """Return the plan with everything that is measured on fresh seeds."""
+        """Return the plan with everything measured on fresh seeds."""
         front = {PLAN: action} | _front(search, action)
         beside = neighbours(action, self.world, self.budgets)
         twins = privacy_twins(action, self.world, self.budgets)
@@ -234,7 +234,8 @@ class Planner:
         configs |= assumptions.configurations(others, looked_at, self.budgets)
         self.evaluate(list(configs.values()), self.fresh_seeds)
         study = run_study(configs, seeds=self.fresh_seeds, store=self.store, **self.where)
-        # They are in the store now. A plan that used more on any of these days is not offered.
+        # The runs are in the store now. A plan that exceeded its budgets on any of these days is
+        # not offered.
         used = self.evaluate([configs[name] for name in front], self.fresh_seeds)
         uses = dict(zip(front, used, strict=True))
         if not _within(uses[PLAN], self.budgets):
@@ -262,7 +263,7 @@ def _within(outcomes: Sequence[Outcome], budgets: Budgets) -> bool:
 def _front(search: Search, action: Action) -> dict[str, Action]:
     """Return actions of the front of the finalists, evenly from few days at home to many.
 
-    Of several with the same outcome, sizes that were never filled for instance, there is one.
+    Of several with the same outcome (for instance with sizes that were never filled), one is kept.
     """
     finalists = search.finalists()
     goals = np.array([one.goals() for one in finalists])
@@ -278,7 +279,7 @@ def _front(search: Search, action: Action) -> dict[str, Action]:
 
 
 def _next_best(search: Search, front: dict[str, Action]) -> str | None:
-    """Return the label of the plan beside the chosen one with the fewest infections so far."""
+    """Return the label of the plan other than the chosen one with the fewest infections so far."""
     infected = {one.action: float(one.goals()[0]) for one in search.finalists()}
     others = {label: infected[one] for label, one in front.items() if label != PLAN}
     return min(others, key=others.__getitem__, default=None)

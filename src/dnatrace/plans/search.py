@@ -1,8 +1,8 @@
-"""Search for actions within budgets: few seeds for all of them, more for the promising ones.
+"""Search for actions within budgets: few seeds for all actions, more for promising ones.
 
 Optuna's sampler (tree-structured Parzen estimators, several goals) proposes actions in batches from
-what the batches before gave; half of a batch are neighbours of the best so far. Nothing of the
-search is kept but the runs themselves: the same call proposes the same actions again and finds
+the results of earlier batches; half of a batch are neighbours of the best so far. Nothing of the
+search is kept except the runs themselves: the same call proposes the same actions again and finds
 their runs in the store, so an interrupted search resumes where it stopped and ends as it would
 have.
 """
@@ -25,8 +25,8 @@ Evaluate = Callable[[Sequence[RunConfig], Sequence[int]], list[list[Outcome]]]
 HOUSEHOLD_DAYS = (0, 5, 7, 10, 14)
 SCORE_DAYS = (5, 7, 10, 14)
 SIZE = 0.25  # the step of sizes, which are shares of a budget
-LOWER_EPSILON = 0.2  # of the budget: five times less to spend
-LEAST_IN_BATCH, MOST_IN_BATCH = 4, 20  # none of a batch learns from another of it
+LOWER_EPSILON = 0.2  # as a share of the budget: five times less to spend
+LEAST_IN_BATCH, MOST_IN_BATCH = 4, 20  # actions of one batch do not learn from each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class Effort:
     """How much is tried.
 
     Attributes:
-        evaluations: actions proposed.
-        seeds: for the best of them, and for what is reported.
-        first_seeds: for every one of them.
+        evaluations: the number of actions proposed.
+        seeds: the number of seeds for the best of them, and for what is reported.
+        first_seeds: the number of seeds for every action.
     """
 
     evaluations: int
@@ -50,7 +50,7 @@ class Effort:
 
     @property
     def rungs(self) -> list[tuple[int, int]]:
-        """How many actions have how many seeds: a third half of them, a tenth all."""
+        """How many actions get how many seeds: a third get half of them, a tenth all."""
         half = max(self.first_seeds, (self.seeds + 1) // 2)
         third, tenth = (max(3, round(self.evaluations * share)) for share in (1 / 3, 1 / 10))
         return [(third, half), (tenth, self.seeds)]
@@ -58,10 +58,10 @@ class Effort:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Tried:
-    """An action and what came of it on the first of the validation seeds.
+    """An action and its outcomes on the first validation seeds.
 
     Attributes:
-        action: as it was proposed, without what has no effect.
+        action: the action as proposed, without parts that have no effect.
         config: its configuration.
         outcomes: one per seed.
     """
@@ -71,7 +71,7 @@ class Tried:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def goals(self, n_seeds: int | None = None) -> NDArray[np.float64]:
-        """Return infections, days at home and tests: means over the first seeds."""
+        """Return infections, days at home and tests as means over the first seeds."""
         return np.mean([outcome.goals for outcome in self.outcomes[:n_seeds]], axis=0)
 
 
@@ -81,12 +81,12 @@ class Search:
 
     Attributes:
         world: where.
-        budgets: none of the actions that are left uses more.
-        methods: names of `METHODS`, those that have a proof.
+        budgets: the budgets that no remaining action exceeds.
+        methods: the names of those of `METHODS` that have a proof.
         effort: how much is tried.
-        seeds: for validation, at least as many as the effort says.
-        seed: of the sampler.
-        tried: by digest, in the order they were proposed.
+        seeds: the seeds for validation, at least as many as the effort says.
+        seed: the seed of the sampler.
+        tried: what was tried, by digest, in the order of proposals.
     """
 
     world: World
@@ -134,7 +134,7 @@ class Search:
         return self.tried.setdefault(config.digest, Tried(action=action, config=config))
 
     def _extend(self, some: Sequence[Tried], n_seeds: int, evaluate: Evaluate) -> None:
-        """Let actions have so many seeds."""
+        """Run actions on further seeds, up to `n_seeds`."""
         have = len(some[0].outcomes) if some else 0
         if have < n_seeds:
             found = evaluate([one.config for one in some], self.seeds[have:n_seeds])
@@ -142,7 +142,7 @@ class Search:
                 one.outcomes += outcomes
 
     def _promote(self, n_kept: int, n_seeds: int, evaluate: Evaluate) -> None:
-        """Give more seeds to the best of those that have the most."""
+        """Give more seeds to the best of the actions that have the most."""
         best = self.finalists()
         goals = np.array([one.goals() for one in best])
         ranks = front_ranks(goals)
@@ -152,7 +152,7 @@ class Search:
 
     @property
     def offered(self) -> list[Tried]:
-        """Those that used no more than the budgets in any run."""
+        """The actions that kept within the budgets in every run."""
         return [
             one
             for one in self.tried.values()
@@ -160,12 +160,12 @@ class Search:
         ]
 
     def finalists(self) -> list[Tried]:
-        """Return those of the offered that have the most seeds."""
+        """Return the offered actions that have the most seeds."""
         most = max((len(one.outcomes) for one in self.offered), default=0)
         return [one for one in self.offered if len(one.outcomes) == most]
 
     def _first(self) -> list[Action]:
-        """Return what is tried first: nothing, and each lever at its full size, alone and all."""
+        """Return what is tried first: nothing, each lever alone at full size, and all of them."""
         all_tests = Action(tests=1.0)
         home = [
             Action(household_days=10),
@@ -180,7 +180,7 @@ class Search:
         return [Action(tests=0.0), all_tests, *home, *scores]
 
     def _near_the_best(self) -> list[Action]:
-        """Return actions one step from the one with the fewest infections, not tried yet."""
+        """Return untried actions one step from the one with the fewest infections."""
         if not self.offered:
             return []
         n_seeds = self.effort.first_seeds
@@ -217,7 +217,7 @@ class Search:
         }
 
     def _suggest(self, trial: optuna.Trial) -> Action:
-        """Return the action that the sampler proposes; what cannot matter is not asked for."""
+        """Return the action that the sampler proposes; it is not asked about what cannot matter."""
         usual, method = self.world.usual, trial.suggest_categorical("method", list(self.methods))
         scores, tests, home = method != NO_SCORES, self.budgets.tests > 0.0, self.budgets.quarantine
         noisy = scores and self.world.config(**METHODS[method]).method.adds_noise
@@ -256,7 +256,7 @@ class Search:
 
 
 def one_step_from(action: Action, methods: Sequence[str]) -> list[Action]:
-    """Return what differs in one decision by one step: larger sizes first, then smaller."""
+    """Return actions that differ in one decision by one step: larger sizes first, then smaller."""
     steps: list[dict[str, object]] = []
     for name, most in (("tests", 1.0), ("for_scores", 1.0), ("by_score", 1.0), ("to_release", 0.5)):
         size = getattr(action, name)
@@ -273,13 +273,13 @@ def one_step_from(action: Action, methods: Sequence[str]) -> list[Action]:
 
 
 def dominated(goals: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which rows another row is nowhere worse and somewhere better than. O(rows²)."""
+    """Return which rows are dominated: another is nowhere worse and somewhere better. O(rows²)."""
     better = (goals[:, None] <= goals[None]).all(2) & (goals[:, None] < goals[None]).any(2)
     return np.asarray(better.any(0))
 
 
 def front_ranks(goals: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return 0 for the front, 1 for the front of the others, and so on, one per row."""
+    """Return one rank per row: 0 for the front, 1 for the front of the others, and so on."""
     ranks = np.full(len(goals), -1, dtype=np.int64)
     rank = 0
     while (left := np.flatnonzero(ranks < 0)).size:

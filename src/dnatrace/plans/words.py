@@ -22,7 +22,7 @@ from dnatrace.runs.scenarios import read_scenario
 _AVERTED = "infections_averted"
 _VERSUS_TODAY = "infections_averted_vs_status_quo"
 _VERSUS_NEXT_BEST = "infections_averted_vs_next_best"
-_COUNTED = {  # what is averted, as people speak of it
+_COUNTED = {  # what is averted, in everyday words
     "infections": "infections",
     "deaths": "deaths",
     "hospital peak": "people in hospital at the peak",
@@ -39,12 +39,12 @@ NOT_KNOWN = (
 
 
 def to_do(action: Action, plan: Plan) -> list[str]:
-    """Return what is to be done, one instruction per line."""
+    """Return what to do, one instruction per line."""
     return instructions.to_do(action, plan.world, plan.budgets)
 
 
 def recommendation(plan: Plan) -> dict[str, Any]:
-    """Return the plan in words: what to do, what it brings and costs, what it depends on."""
+    """Return the plan in words: what to do, what it gains and costs, what it depends on."""
     row = next(row for row in plan.rows() if row["recommended"])
     return {
         "in_short": _in_short(plan, row),
@@ -61,7 +61,7 @@ def recommendation(plan: Plan) -> dict[str, Any]:
 
 
 def action_values(action: Action, budgets: Budgets) -> dict[str, Any]:
-    """Return an action as plain values, sizes as shares of the people."""
+    """Return an action as plain values, with sizes as shares of the population."""
     return {
         "method": action.method,
         "epsilon_per_person": action.epsilon,
@@ -79,7 +79,7 @@ def action_values(action: Action, budgets: Budgets) -> dict[str, Any]:
 
 
 def _in_short(plan: Plan, row: Mapping[str, Any]) -> str:
-    """Return what to do and what it brings, in three sentences at most."""
+    """Return what to do and what it gains, in at most three sentences."""
     do = instructions.in_short(plan.action, plan.world, plan.budgets)
     if row["infections_averted_vs_nothing"] == 0.0:
         return f"{do} {NOTHING_FOUND}"
@@ -91,7 +91,7 @@ def _in_short(plan: Plan, row: Mapping[str, Any]) -> str:
 
 
 def _robust(plan: Plan) -> list[str]:
-    """Return whether the plan is better than today in the other worlds, too."""
+    """Return whether the plan is also better than today in the other worlds."""
     rows = _worlds(plan)
     if not rows:
         return []
@@ -161,7 +161,7 @@ def _costs(plan: Plan, row: Mapping[str, Any]) -> str:
 
 
 def depends_lines(plan: Plan) -> list[str]:
-    """Return what the plan stands and falls with: who follows, its parts, the next best plan."""
+    """Return what the plan depends on: who complies, its parts, the next best plan."""
     usual = plan.world.usual
     adoption = usual.app.adoption
     users = "some, by age," if isinstance(adoption, list) else share(adoption)
@@ -209,7 +209,7 @@ def _next_best_lines(plan: Plan) -> list[str]:
 
 
 def bears_lines(plan: Plan) -> list[str]:
-    """Return who bears the plan and may be against it."""
+    """Return who bears the plan and may oppose it."""
     lines = []
     for by in ("household size", "age"):
         days = _groups(plan, by, "isolation_days_per_person")
@@ -241,7 +241,7 @@ def _people(row: Mapping[str, Any], by: str) -> str:
 
 
 def _needless(plan: Plan, key: str) -> str | None:
-    """Return which share of days at home are of people who are not infected."""
+    """Return the share of days at home of people who are not infected."""
     of = plan.study.summaries[PLAN]
     days, idle = (sum(float(s.get(k) or 0.0) for s in of) for k in (key, f"{key}_uninfected"))
     return share(round(idle / days, 2)) if days else None
@@ -275,7 +275,7 @@ def promise(action: Action, plan: Plan) -> str:
 
 
 def _price_of_privacy(plan: Plan) -> str:
-    """Return what messages gain, private or exact, over public facts by the same policy."""
+    """Return what messages, private or exact, gain over public facts under the same policy."""
     worth = {row["key"]: row for row in comparison.margins(plan.study, plan.steps)}
     text = (
         f"The same policy with messages instead of {FLOOR}, per {PER:,} people. Exact counts of "
@@ -296,7 +296,7 @@ def _gain(row: Mapping[str, Any]) -> str:
 
 
 def _gap(gap: Mapping[str, Any] | None) -> str:
-    """Return which share of the gain of exact messages private ones have; nothing if unknown."""
+    """Return the share of the gain of exact messages that private ones keep; "" if unknown."""
     if gap is None:
         return ""
     if gap["share"] is None or gap["low"] is None:
@@ -309,7 +309,7 @@ def _gap(gap: Mapping[str, Any] | None) -> str:
 
 
 def margin_lines(plan: Plan, *, parts: bool) -> list[str]:
-    """Return what each part of the plan is worth, or each constraint, one line each."""
+    """Return what each part of the plan, or each constraint, is worth, one line each."""
     return [
         f"{row['more_of'][0].upper()}{row['more_of'][1:]}: "
         f"{fewer(row, _AVERTED, 'infections')}, "
@@ -325,7 +325,7 @@ def _worlds(plan: Plan) -> list[dict[str, Any]]:
 
 
 def world_lines(plan: Plan) -> list[str]:
-    """Return what becomes of the plan where the world is another one, one line each."""
+    """Return how the plan fares in other worlds, one line each."""
     return [_world_line(plan, row) for row in _worlds(plan)]
 
 
