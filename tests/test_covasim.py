@@ -154,7 +154,7 @@ def test_it_ends_with_its_days_and_refuses_what_it_cannot_take():
         simulator.advance()
     with pytest.raises(InputError, match="at least 10"):
         Covasim(n_people=3)
-    with pytest.raises(InputError, match="seeds of"):
+    with pytest.raises(InputError, match="takes seeds"):
         Covasim(seed=2**40)
 
 

@@ -114,7 +114,7 @@ class Order:
         return self.out / f"{self.name(variant)}.checkpoint.npz"
 
     def command(self, variant: Variant) -> str:
-        """Return the command that makes one model; the dataset is named by its digest instead."""
+        """Return the command that makes one model; the dataset is given by its digest instead."""
         parts = ["dnatrace train DATASET", f"--network {self.network}", f"--variant {variant}"]
         parts += [f"--epochs {self.epochs}"]
         parts += [f"--gamma {self.gamma:g}"] if self.gamma is not None else []
