@@ -171,7 +171,7 @@ def test_an_unfinished_epidemic_and_idleness_are_told():
     assert "the worst is yet to come" in answer(side("A", [0.02], peak_reached=False))[1]
     rising = side("B", [0.02], peak_reached=False)
     assert answer(MAIN, other=rising)[1] == (
-        "With B infections still rise on the last day: the worst is yet to come."
+        "With B infections are still rising on the last day: the worst is yet to come."
     )
     idle = side("A", [0.02], tests=0, isolated=0.0)
     assert "Nobody was tested and nobody stayed at home." in answer(idle)

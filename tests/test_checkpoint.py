@@ -152,18 +152,18 @@ def test_what_is_not_the_checkpoint_of_the_run_is_refused(tmp_path, monkeypatch)
     with pytest.raises(InputError, match="checkpoint of another run"):
         dt.run(config.model_copy(update={"seed": 4}), checkpoint=path)
     path.write_bytes(whole[:-1])
-    with pytest.raises(InputError, match="not whole"):
+    with pytest.raises(InputError, match="incomplete"):
         dt.run(config, checkpoint=path)
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="not whole"):
+    with pytest.raises(InputError, match="incomplete"):
         dt.run(config, checkpoint=path)
     path.write_text("my notes")
-    with pytest.raises(InputError, match="is no checkpoint"):
+    with pytest.raises(InputError, match="is not a checkpoint"):
         dt.run(config, checkpoint=path)
     assert path.read_text() == "my notes"
     path.write_bytes(whole)
     monkeypatch.setattr(checkpoints, "__version__", "0.0.1")
-    with pytest.raises(InputError, match=r"of version .*, and this is 0\.0\.1"):
+    with pytest.raises(InputError, match=r"of version .*, while this is 0\.0\.1"):
         dt.run(config, checkpoint=path)
     assert path.read_bytes() == whole
 
@@ -205,7 +205,7 @@ def test_what_cannot_resume_says_so(tmp_path):
         Checkpoint(path=path, digest="0").check(simulator)
     with pytest.raises(InputError, match="needs a name"):
         dt.run(dt.RunConfig(**SMALL), method=dt.methods.oracle.Oracle(), checkpoint=path)
-    with pytest.raises(InputError, match="1 or more"):
+    with pytest.raises(InputError, match="at least 1"):
         dt.run(dt.RunConfig(**SMALL), checkpoint=path, checkpoint_every=0)
 
 

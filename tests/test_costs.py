@@ -180,4 +180,4 @@ def test_a_policy_that_tells_contacts_says_so():
         privacy = result.summary["privacy"]
         assert privacy.get("policy_tells_of_cases", False) is says
         assert ("no ε covers that" in presentation.privacy_line(privacy)) is says
-        assert ("Besides the scores" in guarantees.state(config, result.ledger)) is says
+        assert ("In addition to scores" in guarantees.state(config, result.ledger)) is says

@@ -600,7 +600,7 @@ def test_a_run_says_what_public_facts_reach_and_whether_it_is_better(monkeypatch
     assert "NOT BETTER THAN THE FLOOR" in floor.beside(more_noise, 0.2)
     assert "NOT BETTER" in floor.beside(more_noise, 0.1)  # with more noise it is no better
     tally = load_config(overrides={"method": "tally"})
-    assert "not measured beside it" in floor.beside(tally, None)
+    assert "not measured in comparison" in floor.beside(tally, None)
     for other in ({"people": 500}, {"tests.capacity": 0.3}, {"isolation.adherence": 0.5}):
         assert "not measured in this setting" in floor.beside(load_config(overrides=other), 1.0)
     assert floor.beside(load_config(overrides={"method": "public-facts"}), 0.0) is None

@@ -277,7 +277,7 @@ def test_a_slip_of_a_name_is_told(tmp_path):
     many = "".join(f"stranger{i},2,1\n" for i in range(9))
     assert warned(tmp_path, contacts, many)[3:] == ["tests.csv: so are 6 more who are tested"]
     twice = warned(tmp_path, contacts + "anna,Cem,1\n", "Anna,2,1\n")
-    assert twice == ["'Anna' and 'anna' are taken for different people"]
+    assert twice == ["'Anna' and 'anna' are taken to be different people"]
     assert warned(tmp_path, "0,1,0\n", "9,2,1\n") == [
         "tests.csv: person 9 is tested and in no contact"
     ]

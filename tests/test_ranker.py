@@ -223,7 +223,7 @@ def test_a_name_must_be_one(name):
 
 
 def test_a_name_alone_runs_nothing():
-    with pytest.raises(InputError, match="name: it is for a method given as an object"):
+    with pytest.raises(InputError, match="name: only for a method given as an object"):
         run(CONFIG, name="my ranker")
     stored = named_outside(CONFIG, "my ranker")
     with pytest.raises(InputError, match="'my ranker' was given as an object"):

@@ -175,7 +175,7 @@ def test_beliefs_know_their_scores():
         (lambda w: w.push(dt.DayContacts.empty(4)), "a day of 4 people in a window of 3"),
         (lambda _: dt.DayContacts.from_pairs([0], [1, 2], n_people=3), "one length"),
         (lambda _: dt.DayContacts.from_pairs([0], [3], n_people=3), "row 1, column 'receiver': 3"),
-        (lambda _: dt.ContactWindow(n_people=2**31, n_days=1), "ids of 32 bits"),
+        (lambda _: dt.ContactWindow(n_people=2**31, n_days=1), "32-bit ids"),
     ],
 )
 def test_bad_calls(action, message):

@@ -268,7 +268,7 @@ def _refused_id(
     """Return the error for an id that is not a number where others are."""
     problem = (
         f"{text!r} is not a whole number, as other ids are "
-        "(dnatrace infer --id-map takes all of them for names)"
+        "(dnatrace infer --id-map treats all of them as names)"
     )
     for file, names in zip(files, columns, strict=True):
         row, column = divmod(place, len(names))

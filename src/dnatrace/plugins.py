@@ -68,7 +68,7 @@ class Catalogue(Generic[P]):
         try:
             plugin = point.load()
             if not issubclass(plugin, self._kind):
-                raise TypeError(f"it is no {self._kind.__name__}")
+                raise TypeError(f"it is not a {self._kind.__name__}")
             if plugin.title() in self._plugins:
                 raise ValueError(f"the name '{plugin.title()}' is taken")
         except Exception as error:  # a faulty plug-in must not keep ours from working

@@ -146,7 +146,7 @@ class _LastDays(Generic[Day]):
         require_at_least("the number of people", self.n_people, 1)
         require_at_least("the number of days", self.n_days, 1)
         if self.n_people > MOST_PEOPLE:
-            raise InputError(f"{self.n_people} people are more than ids of 32 bits can tell apart")
+            raise InputError(f"{self.n_people} people are more than 32-bit ids can number")
         if self.n_days > MOST_DAYS:
             raise InputError(f"{self.n_days} days are more than {MOST_DAYS}")
         self._ring = deque(maxlen=self.n_days)

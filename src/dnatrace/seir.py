@@ -82,10 +82,10 @@ class ErrorRates(Settings):
     """How often a test errs; `TestErrors` and `policy.laboratory.SwabErrors` say for whom."""
 
     false_positive_rate: Share = setting(
-        0.01, "P(positive) of a person in whom there is nothing to find", source=_PAPER
+        0.01, "P(positive) for a person without a detectable infection", source=_PAPER
     )
     false_negative_rate: Share = setting(
-        0.001, "P(negative) of a person in whom there is something to find", source=_PAPER
+        0.001, "P(negative) for a person with a detectable infection", source=_PAPER
     )
 
 

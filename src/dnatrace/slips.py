@@ -30,7 +30,7 @@ def possible_slips(read: Lists) -> list[str]:
     for name in read.names or ():
         spellings.setdefault(_seen(name.casefold()), []).append(name)
     same = [_told_apart(names) for names in spellings.values() if len(names) > 1]
-    return lines + [f"{names} are taken for different people" for names in same[:_TOLD]]
+    return lines + [f"{names} are taken to be different people" for names in same[:_TOLD]]
 
 
 def _seen(name: str) -> str:
@@ -56,7 +56,7 @@ def _early(read: Lists) -> list[str]:
     said = (
         f"{n} positive test{'s' if n > 1 else ''} on the first two days say{'' if n > 1 else 's'}"
     )
-    why = "everybody is taken for susceptible on day 0 (infer --days-before 14 begins earlier)"
+    why = "everybody is assumed susceptible on day 0 (infer --days-before 14 begins earlier)"
     return [f"{read.tests.name}: {said} nothing: {why}"]
 
 
@@ -71,7 +71,7 @@ def _not_plain(read: Lists) -> list[str]:
             written = found[1].decode("ascii")
             lines.append(
                 f"{path}: {written} is read as the number {_number(written)} "
-                "(dnatrace infer --id-map takes ids for names)"
+                "(dnatrace infer --id-map treats ids as names)"
             )
     return lines
 
@@ -91,7 +91,7 @@ def _gaps(read: Lists) -> list[str]:
         return []
     told = f"{read.contacts.name}: ids go up to {ids[-1]} and {ids.size} of them are in the lists"
     return [
-        f"{told}: the others are taken for people, too (dnatrace infer --id-map: ids are names)"
+        f"{told}: the others are taken to be people, too (dnatrace infer --id-map: ids are names)"
     ]
 
 

@@ -67,7 +67,7 @@ def main() -> None:
     except InputError as error:
         _fail(str(error), 2)
     except MemoryError as error:
-        _fail(f"not enough memory for so many people, days or contacts: {error}", 2)
+        _fail(f"not enough memory for this many people, days or contacts: {error}", 2)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output is gone; nobody is left to tell
         sys.exit(1)

@@ -31,8 +31,8 @@ from dnatrace.seir import SeirParameters
 
 Floats = NDArray[np.float64]
 PASSED_THROUGH_OTHERS = (
-    "the method promises something about a person, for messages from own tests alone; those it was "
-    "given pass through others: seir.exchange = 'own-tests'"
+    "the method promises something about a person only if messages come from own tests alone; "
+    "those it was given pass through others: set seir.exchange = 'own-tests'"
 )
 
 

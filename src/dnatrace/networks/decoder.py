@@ -295,7 +295,7 @@ def _checked(name: str, path: Path) -> Decoder:
         raise InputError(f"{path}: not a decoder")
     provenance = metadata.get("provenance")
     if not isinstance(provenance, dict) or not isinstance(provenance.get("runs", {}), dict):
-        raise InputError(f"{path}: not a decoder: a provenance that is no table")
+        raise InputError(f"{path}: not a decoder: a provenance that is not a table")
     try:
         alarm = Alarm(low=float(about["low"]), high=float(about["high"]))
         heads = Heads.read(about["heads"]) if "heads" in about else None

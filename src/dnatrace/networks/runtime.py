@@ -221,7 +221,7 @@ def read_model(path: Path, name: str | None = None) -> Model:
         architecture = Architecture.from_dict(metadata["architecture"])
         stored, provenance = metadata["certificate"], metadata["provenance"]
         if not isinstance(stored, dict) or not isinstance(provenance, dict):
-            raise InputError("a certificate or provenance that is no table")
+            raise InputError("a certificate or provenance that is not a table")
         grid = _check_grid(arrays.pop("grid"), architecture)
         trained = {k.removeprefix(_TRAINED): arrays.pop(k) for k in list(arrays) if _TRAINED in k}
         _check_trained(architecture, trained, arrays)
@@ -242,7 +242,7 @@ def read_model(path: Path, name: str | None = None) -> Model:
 
 def _check_grid(grid: NDArray[Any], architecture: Architecture) -> NDArray[np.float32]:
     if grid.dtype != np.float32 or grid.ndim != 1 or not 2 <= grid.size <= 256:
-        raise InputError("a grid that is no list of 2 to 256 levels")
+        raise InputError("a grid that is not a list of 2 to 256 levels")
     rising = bool((np.diff(grid) > 0).all()) and grid[0] == 0.0
     if not rising or grid[-1] != np.float32(architecture.gamma):
         raise InputError("a grid that does not rise from 0 to gamma")

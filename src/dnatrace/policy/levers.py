@@ -49,7 +49,7 @@ class LeversSettings(PolicySettings):
     most_quarantined: Share = setting(
         1.0,
         "share of the population at home at once for a reason other than their own positive "
-        "result; beyond it, the highest scores are told, and for other levers a lot decides",
+        "result; beyond it, the highest scores are told; for other levers a lot decides",
     )
 
     @property

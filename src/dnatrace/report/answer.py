@@ -160,7 +160,7 @@ def _rising(main: Side, *, named: bool) -> str:
         return ""
     where = "" if rising == len(main.runs) else f" in {rising} of {len(main.runs)} runs"
     whose = f"With {main.name} infections" if named else "Infections"
-    return f"{whose} still rise on the last day{where}: the worst is yet to come."
+    return f"{whose} are still rising on the last day{where}: the worst is yet to come."
 
 
 def _beside_floor(main: Side, floor: Side | None, *, named: bool) -> str:

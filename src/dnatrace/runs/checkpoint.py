@@ -73,7 +73,7 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise InputError(f"a checkpoint every {self.every} days: 1 or more")
+            raise InputError(f"a checkpoint every {self.every} days: must be at least 1")
         files.check_file(self.path)
         self._sweep()
 
@@ -125,7 +125,7 @@ class Checkpoint:
     def _check(self, file: IO[bytes]) -> None:
         """Raise unless a file is a complete checkpoint of this run; move to its content."""
         if file.readline() != _FIRST_LINE:
-            raise InputError(f"{self.path}: is there already and is no checkpoint")
+            raise InputError(f"{self.path}: exists already and is not a checkpoint")
         try:
             about = json.loads(file.readline())
             begins = file.tell()
@@ -135,13 +135,13 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError, OSError):
             raise InputError(f"{self.path}: a damaged checkpoint") from None
         if not whole:
-            raise InputError(f"{self.path}: a checkpoint that is not whole")
+            raise InputError(f"{self.path}: an incomplete checkpoint")
         for key, mine in (("version", __version__), ("commit", commit())):
             if found[key] != mine:
-                told = f"of {key} {found[key]}, and this is {mine}"
-                raise InputError(f"{self.path}: a checkpoint {told}; remove it to begin anew")
+                told = f"of {key} {found[key]}, while this is {mine}"
+                raise InputError(f"{self.path}: a checkpoint {told}; remove it to start over")
         if found["digest"] != self.digest:
-            told = f"of another run ({found['digest']}, and this is {self.digest})"
+            told = f"of another run ({found['digest']}, while this is {self.digest})"
             raise InputError(f"{self.path}: a checkpoint {told}; remove it, or name another file")
         file.seek(begins)
 

@@ -94,7 +94,7 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
     )
     mine = _point(config, per_person_epsilon, points)
     if mine is None:
-        return f"{text}; this method was not measured beside it."
+        return f"{text}; this method was not measured in comparison."
     reached = (
         f"{shown_spread(mine.mean, mine.half_width)} ‰ at ε = {shown(mine.epsilon)} per person"
     )
@@ -103,7 +103,7 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
     apart = f"{mine.difference:+.2g} ± {mine.difference_half_width:.2g}"
     return (
         f"{text}. NOT BETTER THAN THE FLOOR as far as it was measured: {config.method.name} has "
-        f"{reached} ({apart} ‰ on the same seeds), so nothing shows that messages pay here."
+        f"{reached} ({apart} ‰ on the same seeds), so nothing shows that messages help here."
     )
 
 

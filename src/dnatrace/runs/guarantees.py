@@ -19,7 +19,7 @@ from dnatrace.runs.floor import beside
 from dnatrace.runs.measured import beside_no_bound
 
 BESIDE_SCORES = (
-    "Besides the scores: the policy of this run tells people, without noise, that somebody they "
+    "In addition to scores, the policy of this run tells people, without noise, that somebody they "
     "met or live with tested positive. No ε covers that."
 )
 

@@ -127,7 +127,7 @@ def read_audit(path: Path, config: RunConfig) -> str:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is not the result of an audit of this version") from error
     if not is_whole:
-        raise InputError(f"{path}: was changed after the audit: its checksum is another")
+        raise InputError(f"{path}: was changed after the audit: its checksum does not match")
     if difference is not None:
         raise InputError(f"{path}: is an audit of something else: {difference}")
     return words

@@ -40,5 +40,5 @@ def beside_no_bound(config: RunConfig) -> str | None:
     found = {who: figures().get((*key, world)) for world, who in TOLD.items()}
     known = [f"{shown(epsilon)} against {who}" for who, epsilon in found.items() if epsilon]
     if not known:
-        return "not measured for this variant: `dnatrace audit --unit person` does"
+        return "not measured for this variant; `dnatrace audit --unit person` does it"
     return f"measured with noise for ε = 1 per release: ε = {', '.join(known)}"

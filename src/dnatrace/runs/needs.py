@@ -62,8 +62,7 @@ def check(configs: Sequence[RunConfig], *, at_once: int = 1, yes: bool = False) 
     if free is not None and needs.memory_bytes > free and not yes:
         most = max((config.n_people or 0 for config in configs), default=0)
         raise InputError(
-            f"{most:,} people need {needs}, and {free / 1e9:,.1f} GB are free; "
-            "--yes starts all the same"
+            f"{most:,} people need {needs}, and {free / 1e9:,.1f} GB are free; --yes starts anyway"
         )
     if needs.seconds > _LONG:
         _LOG.info("needs %s", needs)

@@ -101,7 +101,7 @@ class PersonAudit:
         """The result in plain words."""
         who = "" if self.met else ", who never met them,"
         guess = (
-            f"Whoever knows everything else{who} guesses the result of the test right "
+            f"Somebody who knows everything else{who} guesses the result of the test right "
             f"{_in_a_hundred(self.success)} of 100 times; a coin is right 50 times."
         )
         return f"{guess} {self.verdict}"

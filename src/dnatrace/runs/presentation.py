@@ -31,7 +31,7 @@ def show_run(result: RunResult) -> None:
     console = Console()
     console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
     if not s["peak_reached"]:
-        console.print("Infections still rise on the last day: the peak is yet to come.")
+        console.print("Infections are still rising on the last day: the peak is yet to come.")
     if (line := first_infections_line(result.config, s["people"])) is not None:
         console.print(line, highlight=False)
     short = s["days"] < result.config.seir.window
@@ -64,7 +64,9 @@ def privacy_line(privacy: dict[str, Any], *, so_far: bool = False) -> str:
     """
     line = _scores_line(privacy, "so far" if so_far else "over its life")
     if privacy.get("selection_epsilon") is not None:
-        line += " The threshold that chooses tests is published and tells more; see the statement."
+        line += (
+            " The threshold that chooses tests is published and reveals more; see the statement."
+        )
     if privacy.get("policy_tells_of_cases"):
         line += " The policy tells people of a case without noise; no ε covers that."
     return line

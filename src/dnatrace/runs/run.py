@@ -285,7 +285,7 @@ def require_config(value: Any, what: str) -> None:
 def _asked(config: RunConfig, method: Any, name: str | None) -> RunConfig:
     """Return the configuration of a run; an object without a name is called by its class."""
     if name is not None and method is None:
-        raise InputError("name: it is for a method given as an object, and there is none")
+        raise InputError("name: only for a method given as an object, and there is none")
     if method is None:
         return config
     if name is not None:

@@ -38,7 +38,7 @@ FirstInfected = int | Sequence[int] | NDArray[Any]
 # Settings of the simulators in which this disease spreads.
 Transmissibility = NotNegative
 TRANSMISSIBILITY: Any = setting(
-    1.0, "of the disease itself: factor on the infectious rate of the published figures"
+    1.0, "of the disease itself: factor on the published infectious rate"
 )
 
 _NO_KINDS = np.empty(0, dtype=np.uint8)

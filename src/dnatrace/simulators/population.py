@@ -125,7 +125,7 @@ class Population:
         """
         require_at_least("the number of people", n_people, 1)
         if n_people > MOST_PEOPLE:
-            raise InputError(f"{n_people} people are more than ids of 32 bits can tell apart")
+            raise InputError(f"{n_people} people are more than 32-bit ids can number")
         parameters = parameters or PopulationParameters()
         ages, households = _draw_households(n_people, seed, parameters)
         networks = _draw_networks(ages, seed, parameters)

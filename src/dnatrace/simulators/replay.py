@@ -71,7 +71,7 @@ class ReplaySettings(SimulatorSettings):
         if self.contacts is None:
             raise InputError("simulator.contacts: replay needs the path of a contact list")
         if setup.isolation_keeps_household:
-            raise InputError("isolation.keeps_household: a contact list does not tell households")
+            raise InputError("isolation.keeps_household: a contact list has no households")
         rows = lists.read_lists(Path(self.contacts)).contacts
         n_people = setup.n_people
         if n_people is None:
