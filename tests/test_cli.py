@@ -600,7 +600,7 @@ def test_a_stored_run_has_its_own_configuration(tmp_path):
 def test_help_says_that_p1_is_what_phones_believe():
     for command in ("run", "infer"):
         text = " ".join(run(command, "--help").stdout.replace("│", "").split())
-        assert "believe" in text[text.rindex("--p1") :][:200]
+        assert "phones assume" in text[text.rindex("--p1") :][:200]
 
 
 def test_a_run_that_ends_before_its_peak_says_so():
