@@ -222,7 +222,7 @@ def test_numbers_have_no_more_digits_than_their_intervals_allow(row, told):
     [
         (row_of(392.0, 250.0, 535.0), "390 (250 to 540) more tests"),
         (row_of(-392.0, -535.0, -250.0), "390 (250 to 540) fewer tests"),
-        (row_of(-87.1, -188.0, 14.2), "no difference in tests that could be told (−190 to 10)"),
+        (row_of(-87.1, -188.0, 14.2), "no detectable difference in tests (−190 to 10)"),
         (row_of(-4.07e-21, -8.64e-05, 8.64e-05), "as many tests"),
         (row_of(0.0, 0.0, 0.0), "as many tests"),
         (row_of(0.0), "as many tests"),
@@ -259,8 +259,8 @@ def test_no_sentence_has_a_gain_out_of_noise(plan, monkeypatch):
     monkeypatch.setattr(comparison, "gap_recovered", lambda _: gap)
     said = words.recommendation(plan)["privacy"]
     assert "which are not private: 199 (101 to 297) more infections." in said
-    assert "at ε = 5: no difference in infections that could be told" in said
-    assert "the promise to a person costs nothing that could be told" in said
+    assert "at ε = 5: no detectable difference in infections" in said
+    assert "the promise to a person has no detectable cost" in said
     assert "% (" not in said
     gap |= {"share": 0.5, "low": 0.2, "high": 0.9}
     assert "have 50 % (20 to 90 %) of what exact ones" in words.recommendation(plan)["privacy"]
@@ -301,8 +301,8 @@ def test_what_to_do_in_one_sentence():
         method=FLOOR, tests=1.0, for_scores=1.0, waits=True, household_days=5, by_score=0.5
     )
     assert everything == (
-        "Housemates of a person who tested positive stay at home for 5 days; whoever is tested "
-        "because of symptoms waits at home for the result; the app users with the highest scores, "
+        "Housemates of a person who tested positive stay at home for 5 days; people tested "
+        "because of symptoms wait at home for the result; the app users with the highest scores, "
         "up to 2.5 % of the people, stay at home for 10 days; up to 2 % of the people are tested "
         "per day; no phone sends anything."
     )
@@ -486,7 +486,7 @@ def test_the_command_resumes_and_gives_the_same(tmp_path, monkeypatch):
     shown = command_line.run(*ARGUMENTS, *SMALL, "--store", out / "runs", "-q")
     assert shown.stdout.startswith(values["recommendation"]["in_short"])
     assert "What to do" in shown.stdout
-    assert "If the world is another one" in shown.stdout
+    assert "If the world is different" in shown.stdout
     assert "one more percent of tests".capitalize() in shown.stdout
 
 

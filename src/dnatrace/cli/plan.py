@@ -137,7 +137,7 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
             *(f"\n{name}: {said[key]}" for key, name in files.HEADINGS.items()),
             "\nWhat it depends on",
             *(f"  - {text}" for text in said["depends"]),
-            "\nIf the world is another one",
+            "\nIf the world is different",
             *(f"  - {text}" for text in words.world_lines(found)),
             "\nWho bears it",
             *(f"  - {text}" for text in said["bears"]),

@@ -171,7 +171,7 @@ def markdown(plan: Plan, command: str, *, small: bool) -> list[str]:
         *("## What to do", "", *(f"- {line}" for line in said["do"]), ""),
         *_paragraphs(said, "brings", "costs"),
         *("## What it depends on", "", *(f"- {line}" for line in said["depends"]), ""),
-        *("## If the world is another one", "", WORLDS, ""),
+        *("## If the world is different", "", WORLDS, ""),
         *(f"- {line}" for line in words.world_lines(plan)),
         *("", "## Who bears it", "", *(f"- {line}" for line in said["bears"]), ""),
         *("## Privacy", "", *_paragraphs(said, "promise", "privacy")),

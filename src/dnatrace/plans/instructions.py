@@ -83,7 +83,7 @@ def in_short(action: Action, world: World, budgets: Budgets) -> str:
         who = HOUSEHOLD[action.household_trigger]
         parts.append(f"{who} stay at home for {action.household_days} days")
     if action.waits:
-        parts.append("whoever is tested because of symptoms waits at home for the result")
+        parts.append("people tested because of symptoms wait at home for the result")
     if action.by_score:
         filled = share(action.by_score * budgets.quarantine)
         parts.append(

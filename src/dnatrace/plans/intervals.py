@@ -38,7 +38,7 @@ def more(row: Row, name: str, what: str, scale: float = 1.0) -> str:
     if is_nothing(row, name, scale):
         return f"as many {what}"
     if is_told(row, name) is False:
-        return f"no difference in {what} that could be told ({ends(row, name, scale)})"
+        return f"no detectable difference in {what} ({ends(row, name, scale)})"
     if row[name] < 0.0:
         return f"{interval(_turned(row, name), name, scale)} fewer {what}"
     return f"{interval(row, name, scale)} more {what}"

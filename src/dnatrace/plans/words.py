@@ -30,8 +30,8 @@ _COUNTED = {  # what is averted, in everyday words
 NOTHING_FOUND = "Nothing was found within these budgets that averts infections in this world."
 NOT_KNOWN = (
     "The numbers are those of a simulated city, not of yours: its contacts, its disease and who "
-    "follows are assumptions with the sources that `dnatrace config scenarios` lists. Intervals "
-    "tell chance between runs alone.",
+    "complies are assumptions with the sources that `dnatrace config scenarios` lists. Intervals "
+    "show only the chance between runs.",
     "Levers that the package does not have (masks, closing schools for this purpose, borders) "
     "were not tried, nor sizes between those of the search.",
     "What tests, calls and days at home cost in money, and what they cost those who bear them.",
@@ -187,8 +187,8 @@ def _part_lines(plan: Plan) -> list[str]:
     idle = [row["more_of"] for row in parts if is_told(row, _AVERTED) is False]
     if idle:
         lines.append(
-            f"Not shown to avert anything beside the rest: {', '.join(idle)}. Whoever must save "
-            "effort saves it there first."
+            f"Not shown to avert anything in addition to the rest: {', '.join(idle)}. To save "
+            "effort, drop these first."
         )
     return lines
 
@@ -224,7 +224,7 @@ def bears_lines(plan: Plan) -> list[str]:
         gains = _groups(plan, by, "infections averted")
         vain = [_people(row, by) for row in gains if is_told(row, "n") is False]
         if vain:
-            lines.append(f"No fewer infections that could be told: {', '.join(vain)}.")
+            lines.append(f"No detectable reduction in infections: {', '.join(vain)}.")
     for key, what in (
         ("isolation_person_days", "all days at home"),
         ("quarantine_person_days", "those without a positive result of one's own"),
@@ -260,13 +260,13 @@ def promise(action: Action, plan: Plan) -> str:
     """Return what is promised to a person."""
     delta = plan.world.config(**METHODS[action.method]).privacy.delta
     if action.epsilon == 0.0:
-        text = "No message about anybody leaves a phone; scores tell nobody of another's test."
+        text = "No message about anybody leaves a phone; scores reveal nobody else's test."
     else:
         text = (
-            f"Whatever one other person's phone ever shows, it tells of one test result of yours "
-            f"no more than ε = {action.epsilon:g} allows (δ = {delta:g}), given everybody else's "
-            "tests and who met whom; with the noise `secure`, for the noise of these runs is a "
-            "simulation's."
+            "Whatever one other person's phone ever shows, it reveals no more about one of your "
+            f"test results than ε = {action.epsilon:g} allows (δ = {delta:g}), given everybody "
+            "else's tests and who met whom. This requires the noise `secure`: the noise of these "
+            "runs is for simulation only."
         )
     policy = action.config(plan.world, plan.budgets).policy
     if policy.tells_of_cases:
@@ -287,7 +287,7 @@ def _price_of_privacy(plan: Plan) -> str:
     text += f" Knowing who is infected: {_gain(comparison.named_interval(_AVERTED, averted))}; "
     text += "that is what a better method could still gain."
     if plan.action.epsilon == 0.0 and plan.action.method != NO_SCORES and "messages" in worth:
-        text += " Messages were not shown to pay on the validation seeds, so none are sent."
+        text += " Messages were not shown to help on the validation seeds, so none are sent."
     return text + _gap(comparison.gap_recovered(plan.study))
 
 
@@ -301,8 +301,8 @@ def _gap(gap: Mapping[str, Any] | None) -> str:
         return ""
     if gap["share"] is None or gap["low"] is None:
         return (
-            " As exact messages are not shown to gain anything here, the promise to a person costs "
-            "nothing that could be told."
+            " As exact messages are not shown to gain anything here, the promise to a person has "
+            "no detectable cost."
         )
     low, mean, high = (f"{100.0 * gap[key]:.0f}" for key in ("low", "share", "high"))
     return f" Private messages have {mean} % ({low} to {high} %) of what exact ones gain."
