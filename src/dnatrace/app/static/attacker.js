@@ -48,7 +48,7 @@ class Attacker {
     this.figure = figure;
     this.body = make("div", { class: "attack" },
       make("div", {},
-        make("label", { class: "switch" }, this.toggle, " Noise on (as the method adds it). Off: what scores would give away."),
+        make("label", { class: "switch" }, this.toggle, " Noise on (as the method adds it). Off: what scores would reveal."),
         this.plot,
         make("p", { class: "question" }, "Was your housemate’s test positive?"),
         make("div", { class: "go" }, this.yes, this.no, this.auto),

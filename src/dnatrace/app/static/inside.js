@@ -82,7 +82,7 @@ class Inside {
       make("label", { for: "inside-person" }, "Person "), this.choice, this.about,
       make("h3", {}, "Their fortnight"),
       make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "The fortnight of the chosen person" }, table),
-      make("p", { class: "note" }, "* A secret of the phone. Heard: of everybody met on the days it keeps, how many the phone takes to be "
+      make("p", { class: "note" }, "* A secret of the phone. Heard: how many of the people met on the days it keeps the phone believes to be "
         + "infectious. Shown: the share of all people whose score is lower; quiet: what it would be without noise. Of the "
         + "people met, those in the picture count as ill or not."),
     );
@@ -214,7 +214,7 @@ class Inside {
     );
     const words = {
       truth: "E: infected without symptoms, I: ill, R: recovered, D: dead; plain: not infected.",
-      heard: "The darker, the more infectious people the phone takes its owner to have met; numbers from a half on.",
+      heard: "The darker, the more infectious people the phone believes its owner has met; numbers from a half on.",
     };
     this.key.textContent = words[this.layer] ?? "The darker, the higher the score; from 95 on, the share of people with a lower one.";
   }

@@ -8,7 +8,7 @@ import { readLink, writeLink, VIEWS } from "./link.js";
 import { Words } from "./differences.js";
 
 const EXAMPLES = [
-  ["Does it still hold with half of the tests?", "#preset=standard&b.tests.capacity=0.04&seeds=5"],
+  ["Does it still hold with half the tests?", "#preset=standard&b.tests.capacity=0.04&seeds=5"],
   ["What if only six in ten have the app?", "#preset=standard&b.app.adoption=0.6&seeds=5"],
   ["What does stronger privacy cost?", "#preset=standard&a.tests.capacity=0.04&a.privacy.epsilon=10&b.tests.capacity=0.04&b.privacy.epsilon=1&seeds=5"],
   ["Many tests, or fewer and quarantine by score?", "#preset=standard&b.preset=standard&b.scenario=quarantine&seeds=5"],
@@ -187,7 +187,7 @@ class Page {
     const place = document.getElementById("stale");
     place.hidden = !found.length;
     place.querySelector("p").replaceChildren(
-      make("strong", {}, "This is the answer to other settings."), ` Changed since: ${found.join("; ")}. Press Run to ask anew.`,
+      make("strong", {}, "This is the answer to other settings."), ` Changed since: ${found.join("; ")}. Press Run to ask again.`,
     );
     document.getElementById("answer").classList.toggle("old", found.length > 0);
   }

@@ -78,7 +78,7 @@ export class StudyView {
   async lost(forGood) {
     try {
       await ask("health");
-      if (forGood) trouble("The server was started anew and does not know this question. Press Run: finished runs are in the store.");
+      if (forGood) trouble("The server was restarted and does not know this question. Press Run: finished runs are in the store.");
     } catch (error) {
       trouble(error.message);
     }
@@ -248,7 +248,7 @@ export class StudyView {
     document.getElementById("bar").style.width = `${Math.min(100, (100 * days) / (total * longest))}%`;
     const words = {
       running: days ? `${done} of ${total} runs are over.` : "Getting ready: the first day comes in a moment.",
-      done: done < total ? `${done} of ${total} runs came to an end; the others failed.` : `All ${total} runs are over.`,
+      done: done < total ? `${done} of ${total} runs are complete; the others failed.` : `All ${total} runs are over.`,
       stopped: `Stopped: ${done} of ${total} runs are over and kept.`,
       failed: "All runs failed.",
     };
