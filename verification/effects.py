@@ -1,11 +1,11 @@
 """Compare published effects with ours: `python -m verification.effects --out FILE.md`.
 
-Sanity checks, not calibrations: what others found for household quarantine and for the rule of
-exposure-notification apps, and what our levers do on the city with rules as close as they can have
-them. The rule has no number of ours: an effect agrees when its 90 % interval overlaps the published
-interval, or, where none was published, when it holds the published number. Places, contacts and
-diseases differ, so that some will not agree. Exits 1 when an effect has the wrong sign or is not
-there at all; another size is reported, not failed.
+These are sanity checks, not calibrations: what others found for household quarantine and for the
+rule of exposure-notification apps, and what our levers do on the city with rules as similar as
+possible. The rule contains no tolerance of ours: an effect agrees when its 90 % interval overlaps
+the published interval or, where none was published, contains the published number. Places, contacts
+and diseases differ, so that some will not agree. Exits with 1 when an effect has the wrong sign or
+is absent; a different size is reported, not counted as a failure.
 
 All runs are without tracing scores, so ten seeds of 10,000 people take a few minutes on one core.
 """
@@ -24,7 +24,7 @@ from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Study
 from verification.closed_loop import QUICK, Call, parser, read_call
 
-FIRST_SEED = 8101  # apart from all others
+FIRST_SEED = 8101  # used for nothing else
 _RICE = (
     "Rice et al. 2020 (BMJ 371:m3588), table 1, the model of Ferguson et al., Report 9: peak "
     "demand for intensive care 119 (case isolation) and 87 thousand beds (and household quarantine)"

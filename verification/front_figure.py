@@ -1,7 +1,7 @@
-"""The picture of the README, from results that are kept: `python -m verification.front_figure`.
+"""Draw the picture of the README from stored results: `python -m verification.front_figure`.
 
-Left, what inference reaches without privacy, against tests per day; then, with a promise to every
-person, the peak against ε, where tests are plenty and where they are scarce. Reads
+On the left is what inference achieves without privacy, against tests per day; then, with a promise
+to every person, the peak against ε, where tests are plentiful and where they are scarce. Reads
 docs/results/inference.json and person.json, runs nothing, and writes docs/results/front.svg.
 """
 
@@ -19,9 +19,9 @@ from dnatrace.sweeps.results import write_all
 from verification import inference_figure, person_figure
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-CAPACITIES = (0.08, 0.04)  # of the panels against ε, share of people tested per day
+CAPACITIES = (0.08, 0.04)  # share of people tested per day in the panels against ε
 SHOWN = ("public facts", "fn, as in the paper", "fn, 2 rounds, by age", "bp", "oracle")
-_KEPT = ("inference", "person")  # names of the results, in the order of `drawn`
+_KEPT = ("inference", "person")  # the names of the results, in the order of `drawn`
 _SMALL: dict[str, Any] = {"frameon": False, "fontsize": "x-small"}
 
 Rows = Sequence[dict[str, Any]]

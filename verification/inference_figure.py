@@ -22,7 +22,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def drawn(rows: Rows) -> Figure:
-    """Return the figure, dashed where people with symptoms are tested, too."""
+    """Return the figure, dashed where people with symptoms are also tested."""
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for symptoms in (False, True):

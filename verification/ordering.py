@@ -17,7 +17,7 @@ from verification.closed_loop import PEAK, parser, read_call
 
 ORDER = ("none", "random", "public-only", "fn", "oracle")
 ON_OPENABM = {"none": "325", "random": "184.5 ± 4.8", "public-only": "50.8 ± 10", "fn": "1.5 ± 0.3"}
-FIRST_SEED = 1001  # apart from the seeds on which anything was chosen
+FIRST_SEED = 1001  # none of the seeds on which anything was chosen
 
 
 def ordered(study: Study[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Choosing tests by a published threshold: `python -m verification.threshold`.
+"""Choose tests by a published threshold: `python -m verification.threshold`.
 
 Runs the default method with both policies, `highest-scores`, which reads all scores, and
 `threshold`, which reads a noisy histogram of them, on the same seeds of the city (10,000 people,
@@ -12,7 +12,7 @@ from typing import Any
 
 from verification.closed_loop import parser, read_call
 
-FIRST_SEED = 1301  # apart from the seeds on which anything was chosen
+FIRST_SEED = 1301  # none of the seeds on which anything was chosen
 POLICIES: dict[str, dict[str, Any]] = {
     "highest scores": {"name": "highest-scores"},
     "threshold, ε = 1 per day": {"name": "threshold"},

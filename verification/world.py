@@ -38,7 +38,7 @@ from verification.world_words import (
     gain_table,
 )
 
-FIRST_SEED = 17_001  # apart from the seeds on which anything was chosen or trained
+FIRST_SEED = 17_001  # none of the seeds on which anything was chosen or trained
 _SENT_HOME = {"policy.quarantine.capacity": 0.005}
 # The share of people with symptoms who await their result at home is that of people who isolate
 # after it.

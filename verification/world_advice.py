@@ -51,11 +51,11 @@ def compared(study: Study[Label], better: str, worse: str) -> list[str]:
 
 
 def choice(study: Study[Label], cell: str) -> str:
-    """Return what to use in a scenario: the least that is told that is shown to pay.
+    """Return what to use in a scenario: the least disclosure that is shown to help.
 
-    Tracing by public facts if it averts more than the status quo, messages with a proof if they
-    avert more than that, each by a 90 % interval above 0. What noise leaves of exact counts cannot
-    gain where these gain nothing: there it is chance.
+    That is tracing by public facts if it averts more than the status quo, and messages with a proof
+    if they avert more than that, each by a 90 % interval above 0. Noisy counts cannot gain where
+    exact counts gain nothing: there a gain is chance.
     """
     if cell not in told(study, FLOOR, STATUS_QUO):
         return STATUS_QUO
@@ -91,7 +91,7 @@ def head(study: Study[Label]) -> list[str]:
 
 
 def choice_table(study: Study[Label]) -> list[str]:
-    """Return what to use in each scenario, what it brings and what it costs."""
+    """Return what to use in each scenario, what it gains and what it costs."""
     rows = []
     for cell in cells_of(study):
         name = choice(study, cell)
@@ -132,7 +132,7 @@ def _range(found: Sequence[Spread]) -> str:
 
 
 def _ranking(study: Study[Label]) -> list[str]:
-    """Return whether tracing pays at all, and whether the default may stay on."""
+    """Return whether tracing helps at all, and whether the default may stay on."""
     rows, pays = compared(study, FLOOR, STATUS_QUO), told(study, FLOOR, STATUS_QUO)
     if not rows:
         return []
@@ -150,7 +150,7 @@ def _ranking(study: Study[Label]) -> list[str]:
 
 
 def _levers(study: Study[Label]) -> list[str]:
-    """Return what staying at home is worth beside tests."""
+    """Return what staying at home is worth in addition to tests."""
     lines = []
     without, with_it = ((cell, STATUS_QUO) for cell in WAITING)
     averted = _averted(study, without, with_it)
@@ -186,7 +186,7 @@ def _averted(study: Study[Label], without: Label, with_it: Label) -> Spread | No
 
 
 def _messages(study: Study[Label]) -> list[str]:
-    """Return where messages pay, exact and private."""
+    """Return where messages help, exact and private."""
     rows, exact = compared(study, EXACT, FLOOR), told(study, EXACT, FLOOR)
     private = told(study, PRIVATE, FLOOR)
     if not rows:
@@ -221,7 +221,7 @@ def _kept(exact: dict[str, Spread], private: dict[str, Spread]) -> str:
 
 
 def _app_rule(study: Study[Label]) -> list[str]:
-    """Return what the rule of the apps costs beside public facts with people sent home."""
+    """Return what the rule of the apps costs compared with sending people home by public facts."""
     found = []
     for cell in compared(study, APP_RULE, STATUS_QUO):
         rule = _price(study, cell, APP_RULE)
@@ -252,7 +252,7 @@ def _price(study: Study[Label], cell: str, name: str) -> dict[str, float] | None
 
 
 def _contained(study: Study[Label]) -> list[str]:
-    """Return where every run ends small, by what may be used."""
+    """Return where every run stays small, by method."""
 
     def where(name: str) -> str:
         small = [

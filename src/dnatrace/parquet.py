@@ -119,7 +119,7 @@ def window_of(
 
 
 def people_met(window: ContactWindow) -> tables.Columns:
-    """Return all senders and all receivers, once each, in place of rows that are not kept."""
+    """Return all senders and all receivers, once each, instead of rows that are not kept."""
     sends = np.zeros(window.n_people, dtype=np.bool_)
     receives = np.zeros(window.n_people, dtype=np.bool_)
     for day in window:

@@ -93,7 +93,7 @@ def judge_number(
         interval: the interval of ours; None without sampling error, NaN for a single seed.
         published: the published number.
         half_width: the half-width of its interval; None when it was read off a plot.
-        note: what a reader must know besides.
+        note: what else a reader must know.
     """
     low, high = interval or (ours, ours)
     reach = READING_ERROR * published if half_width is None else half_width

@@ -126,12 +126,14 @@ def attack(
     """Play the game `draws` times against each kind of victim.
 
     Args:
-        sample: releases seen by all attackers together, [draws, scores]; world 1 is infectious.
-        draws: victims of each kind; half as many more fix the rule of the attacker beforehand.
-        co_attackers: how many people `sample` pools, for the words.
-        days: on how many days they met the victim, for the words.
-        epsilon: what is claimed for everything the attackers see; None for no claim.
-        delta: of the claim.
+        sample: draws the releases that all attackers see together, [draws, scores]; in world 1 the
+            victim is infectious.
+        draws: the number of victims of each kind; half as many more are drawn to fix the attacker's
+            rule beforehand.
+        co_attackers: how many people `sample` pools, for the wording.
+        days: on how many days they met the victim, for the wording.
+        epsilon: the ε claimed for everything the attackers see; None for no claim.
+        delta: the δ of the claim.
         mu: the same claim as a parameter of Gaussian privacy, which limits the attackers more
             tightly (`dnatrace.methods.adversary.AdversaryGame.pooled_mu`); None for no such claim.
     """

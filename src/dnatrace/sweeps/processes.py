@@ -104,7 +104,7 @@ class _Shared:
     team: _Team | None = None
 
     def of(self, threads: int) -> _Team:
-        """Return the team that is there, or a new one for another number of threads."""
+        """Return the existing team, or a new one for another number of threads."""
         if self.team is None or self.team.threads != threads:
             self.stop()
             self.team = _Team(threads=threads)
@@ -122,9 +122,9 @@ _SHARED: ContextVar[_Shared | None] = ContextVar("dnatrace_workers", default=Non
 
 @contextmanager
 def workers_stay() -> Iterator[None]:
-    """Let batches of runs in the block share their workers, which are ended after it.
+    """Let batches of runs in the block share their workers, which end after it.
 
-    A worker needs seconds to start. Nothing that it gives depends on what it did before.
+    A worker takes seconds to start. Its results do not depend on what it did before.
     """
     shared = _Shared()
     token = _SHARED.set(shared)
