@@ -246,7 +246,7 @@ class ContactWindow(_LastDays[DayContacts]):
 
 
 class TestLog(_LastDays[NDArray[np.int8]]):
-    """The results of people's own tests over the last `n_days` days, one per person and day."""
+    """People's own test results over the last `n_days` days, at most one per person and day."""
 
     __slots__ = ()
     __test__ = False  # the name does not make it a test case

@@ -41,7 +41,7 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicFacts:
-    """What each person knows about themselves at the end of a day, free to use without noise.
+    """What people know about themselves at the end of a day: free to use, before or after noise.
 
     Arrays by day are [days, people], row 0 is `first_day` and the last row is `day`.
 

@@ -30,7 +30,7 @@ class HighestScoresSettings(PolicySettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighestScores:
-    """Test the highest scores of the day before, ties broken by chance; positives isolate.
+    """Test the highest scores of the day before, ties broken at random; positives isolate.
 
     Attributes:
         rules: the rules of isolation.
