@@ -24,7 +24,7 @@ def _read(*_: Any) -> tuple[str, ...]:
 @configured(*RELEASE, published="paper", reads=_read)
 def attack(
     config: "RunConfig",
-    co_attackers: Annotated[int, Option(help="Number of people who pool their scores.")] = 0,
+    co_attackers: Annotated[int, Option(help="Further attackers, who pool their scores.")] = 0,
     days: Annotated[int, Option(help="Number of days on which they meet the victim.")] = 1,
     draws: Annotated[int, Option(help="Number of victims of each kind.")] = 100_000,
     out: Annotated[Path | None, Option(help="Picture: .png, .svg or .pdf.")] = None,

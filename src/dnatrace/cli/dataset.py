@@ -13,14 +13,14 @@ from dnatrace.cli._configuration import Setting, refuse_set
 @command(threads=True)
 def dataset(
     out: Annotated[Path, Option(help="New directory for the dataset.")] = Path("data"),
-    people: Annotated[int | None, Option(help="Size of the population (100000).")] = None,
-    days: Annotated[int | None, Option(help="Length of every run (100).")] = None,
+    people: Annotated[int | None, Option(help="Size of the population (default 100,000).")] = None,
+    days: Annotated[int | None, Option(help="Length of every run (default 100).")] = None,
     method: Annotated[
         str | None,
-        Option("--method", "--policy", help="Method whose scores choose tests (dpfn-s)."),
+        Option("--method", "--policy", help="Method whose scores choose tests (default dpfn-s)."),
     ] = None,
     train_seeds: Annotated[str, Option(help="Runs to train on, such as 1,5-8.")] = "7001",
-    validation_seeds: Annotated[str, Option(help="Runs to watch training on.")] = "7002",
+    validation_seeds: Annotated[str, Option(help="Runs to validate training on.")] = "7002",
     test_seeds: Annotated[str, Option(help="Runs to evaluate on.")] = "7003",
     setting: Setting = None,
     force: Annotated[bool, Option("--force", help="Replace an existing dataset.")] = False,

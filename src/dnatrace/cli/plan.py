@@ -28,7 +28,7 @@ _DECIDED = (
 
 @command(kernels=True)
 def plan(
-    scenario: Annotated[str, Option(help="The world, as `dnatrace config scenarios` lists them.")],
+    scenario: Annotated[str, Option(help="The world; `dnatrace config scenarios` lists them.")],
     tests: Annotated[float, Option(help="Largest share of people tested per day.")],
     quarantine: Annotated[float, Option(help="Largest share of people in quarantine on a day.")],
     epsilon: Annotated[float, Option(help="ε of one test of a person; 0: no messages at all.")],

@@ -29,8 +29,8 @@ _GUESSES = "right guesses in 100, at most"  # a coin: 50
 @app.command(cls=Command)
 @command()
 def calibrate(
-    epsilon: Annotated[float, Option(help="Target.")] = 1.0,
-    delta: Annotated[float, Option(help="Target.")] = 1e-3,
+    epsilon: Annotated[float, Option(help="Target ε.")] = 1.0,
+    delta: Annotated[float, Option(help="Target δ.")] = 1e-3,
     sensitivity: Annotated[float, Option(help="Largest change by one message.")] = 1.0,
 ) -> Answer:
     """Print the standard deviation of Gaussian noise that meets a target exactly.
