@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 LEAST_OUTSIDE = 1e-6  # smallest learned p0: an infection may always come from elsewhere
 OUTSIDE_SHARE = setting(
     0.0,
-    "share of the infections that tests of the window found whose source is taken to be "
+    "share of the infections found by tests of the window that is attributed to the "
     "outside: infection from outside is then learned; 0 takes it as set",
 )
 
@@ -23,7 +23,7 @@ ContactsPower = Annotated[float, Field(ge=0.0, le=10.0)]
 CONTACTS_POWER = setting(
     0.0,
     "scores are multiplied by own contacts per day to this power: who meets more passes on more; a "
-    "score is a probability when it is 0",
+    "score is a probability if this is 0",
 )
 
 
@@ -33,7 +33,7 @@ class InfectionTimeSettings(MethodSettings, CourseParameters):
     reads_transmission: ClassVar[bool] = False
     infected_within: Annotated[int, Field(ge=1, le=42, strict=True)] = setting(
         7,
-        "the score is the probability of an infection within this many days: still infectious",
+        "the score is the probability of an infection within this many days, still infectious",
         source="Baker et al. 2021 rank by the last 7 days",
     )
     outside_share: Share = OUTSIDE_SHARE

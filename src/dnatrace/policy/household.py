@@ -24,8 +24,8 @@ class HouseholdSettings(StayRules):
     days: Days = setting(0, "length of the stay, from the day after the notice; 0 for none")
     trigger: Trigger = setting(
         Trigger.POSITIVE,
-        "a housemate's `positive` result, or `symptoms`, even of another illness (`symptoms`), "
-        "which send the ill person home as well",
+        "a housemate's `positive` result, or their `symptoms`, even of another illness "
+        "(`policy.symptoms`), which also send the ill person home",
     )
 
     @property

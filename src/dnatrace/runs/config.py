@@ -107,7 +107,7 @@ class ModelSettings(SeirParameters):
         False,
         "whether contacts of a day are dated one day before its tests and change beliefs on the "
         "day itself; otherwise on the next day. Methods that count contacts refuse it",
-        source="as in the authors' programs",
+        source="true in the authors' programs",
     )
 
     exchange: ExchangeKind | None = setting(
