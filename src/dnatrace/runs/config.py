@@ -152,7 +152,7 @@ class RunConfig(Settings):
     )
     seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = setting(1, "same seed, same result")
     initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = setting(
-        None, "infected on day 0; if absent 5, from 100,000 people 25, 200,000 50", source=_PAPER
+        None, "infected on day 0 (5; 25 from 100,000 people on; 50 from 200,000)", source=_PAPER
     )
     method: MethodChoice = HeadcountSettings()
     privacy: PrivacySettings = PrivacySettings()
