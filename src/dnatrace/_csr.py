@@ -21,8 +21,8 @@ def sort_by_receiver(senders: Any, receivers: Any, starts: Any, ends: Any, n_peo
     Two stable counting sorts, first by sender and then by receiver: the result does not depend on
     the order of the rows, so neither does any sum over a receiver's contacts.
     The contacts are the entries starts[k] to ends[k] of `senders` and `receivers`, uint32, for
-    every k. Cost: O(people + contacts) time, 4 bytes per contact and 12 bytes per person of working
-    memory.
+    every k.
+    Cost: O(people + contacts) time, 4 bytes per contact and 12 bytes per person of working memory.
     """
     one = np.uint32(1)
     sender_starts = np.zeros(n_people + 1, dtype=np.uint32)

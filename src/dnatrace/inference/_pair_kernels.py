@@ -307,7 +307,8 @@ def add_day(pairs: Pairs, offsets: Any, senders: Any, *, day: int, first: int) -
     """Return the pairs with the contacts of `day`, without days before `first`, and the origins.
 
     Contacts are compressed rows by receiver. The origin of an entry is the index it had before,
-    `NONE` if it is new: int32 [entries]. Cost: O(people + entries + contacts).
+    `NONE` if it is new: int32 [entries].
+    Cost: O(people + entries + contacts).
     """
     told = transpose(offsets, senders)
     heard = transpose(*told)  # as given, but ordered by sender within each receiver

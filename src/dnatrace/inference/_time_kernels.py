@@ -104,7 +104,8 @@ def own_messages(
     """Fill messages [days, people] with the expected infectiousness of everybody on every day.
 
     It is given own tests and what is carried over alone: Σ P(infected on x)·infectiousness(day -
-    x). Cost: O(days × reach) per person.
+    x).
+    Cost: O(days × reach) per person.
     """
     n_days, n_people = messages.shape
     for i in prange(n_people):

@@ -97,10 +97,10 @@ class Augmentation:
     A message counts in G from its first day on, even on days when it does not enter F yet, so it
     reaches as many releases as the window has days; each of them has noise for the whole Δ.
     Contacts and pairs are calibrated by that number, without a filter: a filter needs the weight of
-    every message, and a network has no weights that could be read off. Edge cases: people without
-    contacts depend on no message and get no noise. A window longer than the network's is refused. A
-    network that was trained with a score other than the released one is logged but not refused,
-    since no proof depends on it.
+    every message, and a network has no weights that could be read off.
+    Edge cases: people without contacts depend on no message and get no noise. A window longer than
+    the network's is refused. A network that was trained with a score other than the released one is
+    logged but not refused, since no proof depends on it.
 
     Attributes:
         settings: the settings of the method.

@@ -128,9 +128,9 @@ class Headcount(PrivateMethod):
     during the life of the result (`daily`), or in the one on the day it becomes known (`news`).
     With noise of 1/μ in each, that is (ε, δ)-private for the person over everything the receiver
     ever sees, given everybody else's tests and who met whom. For messages that passed through
-    others the ledger has no bound for a person. Edge cases: people who met nobody in the window
-    have 0 and no noise. A window longer than the decoder's is refused, and so is a decoder of the
-    other variant.
+    others the ledger has no bound for a person.
+    Edge cases: people who met nobody in the window have 0 and no noise. A window longer than the
+    decoder's is refused, and so is a decoder of the other variant.
 
     Attributes:
         setup: target, window and noise.

@@ -52,8 +52,8 @@ class PerMessage(PrivateMethod):
     same noisy value, clipped to [0, γ] before and after. Own tests come after the noise and cannot
     weaken it. `frozen` adds noise to a message once, when it first matters, and keeps the sums of
     noisy values; `as_published` adds noise to the re-estimated messages of the window every day,
-    and the costs of the days add up. Edge cases: with a window of one day nobody has received
-    anything and the release is public.
+    and the costs of the days add up.
+    Edge cases: with a window of one day nobody has received anything and the release is public.
     """
 
     settings: PerMessageSettings

@@ -117,7 +117,8 @@ class RankedByOthers(OpenMethod):
         """Show the day to the ranker and return its scores as they are.
 
         Guarantee: none; the ranker sees contacts and results, and the release is recorded as
-        unprotected. Cost: one tuple per contact.
+        unprotected.
+        Cost: one tuple per contact.
         """
         day = public.day - 1
         new = _new_results(public, state)

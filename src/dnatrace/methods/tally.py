@@ -115,8 +115,9 @@ class Tally(PrivateMethod):
     has sensitivity 1, and scores are computed from noisy tallies and public facts alone. A release
     is one noisy tally. A message is in as many of them as the window has days, each with its own
     noise, and units longer than a release are calibrated for that; a score may read as many, so one
-    score alone can cost as much as a contact over its life. Edge cases: people who met nobody in
-    the window have tally 0 and no noise. A window longer than the decoder's is refused.
+    score alone can cost as much as a contact over its life.
+    Edge cases: people who met nobody in the window have tally 0 and no noise. A window longer than
+    the decoder's is refused.
 
     Attributes:
         setup: target, window and noise.

@@ -51,8 +51,9 @@ class Traditional(PrivateMethod):
     """The number of contacts in the window whose sender tested positive, with noise.
 
     Guarantee: replacing what one contact says (a positive test or none) changes the count by at
-    most 1; the noise is calibrated for the target. Edge cases: a repeated contact counts
-    repeatedly; negative noisy counts become 0 (post-processing).
+    most 1; the noise is calibrated for the target.
+    Edge cases: a repeated contact counts repeatedly; negative noisy counts become 0
+    (post-processing).
     """
 
     setup: Setup

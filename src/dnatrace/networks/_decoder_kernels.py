@@ -137,7 +137,8 @@ def decode(
     weights of tests begin at weight_0[first_test]. The diary is uint8 [days, people], the oldest
     first, [0, people] where none is read. `common` holds the bias of the first layer and the inputs
     that are the same for everybody. Weights are [inputs, outputs]; an age group without a row in
-    weight_0 counts as unknown. Cost: O(people × (rows + width) × width).
+    weight_0 counts as unknown.
+    Cost: O(people × (rows + width) × width).
     """
     every = np.arange(weight_1.shape[0])
     first = np.zeros((weight_1.shape[0], BLOCK), dtype=np.float32)

@@ -179,8 +179,8 @@ def guessing_limit(epsilon: float | None, delta: float) -> float:
 
     Guarantee: it holds for guessing between two equally likely values of a message, for anybody who
     sees what ε is stated for. The whole curve of the noise counts, which limits guesses more
-    tightly than its one point (ε, δ). Edge cases: 1 without a bound; outside the range of
-    calibration only the point (ε, δ) counts.
+    tightly than its one point (ε, δ).
+    Edge cases: 1 without a bound; outside the range of calibration only the point (ε, δ) counts.
     """
     limit = success_limit(epsilon, delta)
     if epsilon is None or not EPSILON_RANGE[0] <= epsilon <= EPSILON_RANGE[1]:

@@ -100,8 +100,9 @@ def audit(
     Guarantee: with probability `confidence` the bound does not exceed the true ε at δ, because the
     event is chosen on separate draws (a quarter of `draws`) before the counted draws are made.
     Reference: Clopper and Pearson 1934; Jagielski, Ullman and Oprea 2020, "Auditing differentially
-    private machine learning". Edge cases: 0 when nothing distinguishes the worlds. With n draws no
-    bound exceeds about log(n / 5.3) at 99 %.
+    private machine learning".
+    Edge cases: 0 when nothing distinguishes the worlds. With n draws no bound exceeds about log(n /
+    5.3) at 99 %.
     """
     require_delta(delta)
     require_at_least("draws", draws, 1000)

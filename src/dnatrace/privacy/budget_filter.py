@@ -59,11 +59,11 @@ def linear_statistic(
     by at most reach·max|w|, which is the stated sensitivity. With noise of the sensitivity divided
     by `mu`, a contact of day t spends (mu·|w_t|/max|w|)², which is added to `squares`; squares
     never exceed budget². Weights, squares and hence the sensitivity are public: own tests and
-    counts determine them. Edge cases: days without contacts have weight 0. The weight of a day
-    falls when its budget runs out, to 0 when it is spent; when all days have weight 0, the
-    sensitivity is 0 and F(x_ref) is released. The same happens when no message moves F by 2⁻²⁰: F
-    is a number of about 1 in float64, and rounding it by 2⁻⁵³ must stay below the margin of 1e-9 in
-    `reach`.
+    counts determine them.
+    Edge cases: days without contacts have weight 0. The weight of a day falls when its budget runs
+    out, to 0 when it is spent; when all days have weight 0, the sensitivity is 0 and F(x_ref) is
+    released. The same happens when no message moves F by 2⁻²⁰: F is a number of about 1 in float64,
+    and rounding it by 2⁻⁵³ must stay below the margin of 1e-9 in `reach`.
 
     Args:
         form: F and its derivatives at the reference.

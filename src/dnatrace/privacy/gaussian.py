@@ -129,8 +129,8 @@ def gaussian_sigma(*, epsilon: float, delta: float, sensitivity: float) -> float
 def gaussian_epsilon(*, sigma: float, delta: float, sensitivity: float) -> float:
     """Return the ε that Gaussian noise of standard deviation `sigma` gives at δ.
 
-    This is the inverse of `gaussian_sigma`. Edge cases: infinite without noise on a statistic that
-    can change.
+    This is the inverse of `gaussian_sigma`.
+    Edge cases: infinite without noise on a statistic that can change.
     """
     return epsilon_of_mu(_mu(sigma, sensitivity), delta)
 
@@ -158,7 +158,8 @@ def classical_multiplier(epsilon: float, delta: float) -> float:
     """Return σ/Δ by the classical formula, √(2 log(1.25/δ))/ε.
 
     Guarantee: none above ε = 1, where it has been used nevertheless; below that it is more than
-    needed. Reference: Dwork and Roth 2014, Theorem A.1.
+    needed.
+    Reference: Dwork and Roth 2014, Theorem A.1.
     """
     require_budget(epsilon, delta)
     return math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon

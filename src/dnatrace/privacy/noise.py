@@ -108,9 +108,10 @@ class SecureNoise:
     Guarantee: rounding to the grid moves two neighbours apart by at most one step, so the noise is
     scaled to the sensitivity plus one step; sums are exact integers. On a grid so much finer than
     the noise, the discrete Gaussian has the privacy of the continuous one (Canonne, Kamath and
-    Steinke 2020, "The discrete Gaussian for differential privacy"). Edge cases: noise below 64 grid
-    steps, where that would no longer hold, is raised to 64. Values beyond ±2³² are clipped, which
-    does not move neighbours further apart; noise with a standard deviation above 2²⁷ is refused.
+    Steinke 2020, "The discrete Gaussian for differential privacy").
+    Edge cases: noise below 64 grid steps, where that would no longer hold, is raised to 64. Values
+    beyond ±2³² are clipped, which does not move neighbours further apart; noise with a standard
+    deviation above 2²⁷ is refused.
     """
 
     def __post_init__(self) -> None:

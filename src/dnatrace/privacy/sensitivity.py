@@ -56,8 +56,8 @@ def above_rounding(sensitivity: Any) -> Any:
     """Return a sensitivity that also covers rounding, for scores that messages hardly move.
 
     `sensitivity` includes a relative margin of 1e-9. A score is a number of about 1 in float64:
-    where messages move it by less than a millionth, rounding can exceed that margin. Edge cases: 0
-    stays 0, because a score that depends on no message is always rounded alike.
+    where messages move it by less than a millionth, rounding can exceed that margin.
+    Edge cases: 0 stays 0, because a score that depends on no message is always rounded alike.
     """
     exact = np.asarray(sensitivity) / (1.0 + _ROUNDING)
     return np.where(exact > 0.0, np.maximum(sensitivity, exact + _STEP), 0.0)

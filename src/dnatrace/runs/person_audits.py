@@ -276,9 +276,9 @@ def tell(config: RunConfig, world: World) -> Told:
 
     Guarantee: the noisy statistics of person i in the two worlds are Gaussian with the same spread
     and with means whose distance, in units of the spread, is the square root of squares[i]; where
-    spreads differ, or something that differs has no noise, it is infinite. Edge cases: where noisy
-    messages are delivered (`per-message`), a receiver is assumed to see each one; the tested
-    person, who knows their result, does not count.
+    spreads differ, or something that differs has no noise, it is infinite.
+    Edge cases: where noisy messages are delivered (`per-message`), a receiver is assumed to see
+    each one; the tested person, who knows their result, does not count.
     """
     loops = [scripted_loop(config, world, which) for which in (0, 1)]
     states = [loop.start() for loop in loops]

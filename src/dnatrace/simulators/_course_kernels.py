@@ -73,8 +73,8 @@ def expose(
 ) -> None:
     """Add the day's emissions to the `exposure` float64 [people] of everyone uninfected.
 
-    A contact counts `weights[kind]`; when `kinds` is empty, every contact counts 1. Cost: one pass
-    over the contacts of uninfected people, parallel over receivers.
+    A contact counts `weights[kind]`; when `kinds` is empty, every contact counts 1.
+    Cost: one pass over the contacts of uninfected people, parallel over receivers.
     """
     for p in prange(states.size):
         if states[p] != _UNINFECTED:

@@ -166,8 +166,8 @@ def evaluate(
 
     Each network is evaluated as training left it and after projection. With messages zeroed and
     with noise, what is scored is what the network would be used for. Noise is that of the paper's
-    Algorithm 1: sensitivity p1·γ·(1 + L/C), then clipped to [0, γ]. Cost: a sort and `resamplings`
-    passes over the samples per row.
+    Algorithm 1: sensitivity p1·γ·(1 + L/C), then clipped to [0, γ].
+    Cost: a sort and `resamplings` passes over the samples per row.
     """
     require_at_least("resamplings", resamplings, 2)
     samples = data.samples

@@ -94,8 +94,8 @@ def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> Data
 
     There is one sample per person and day, of living people with the app: all in state I, and as
     many others, drawn uniformly from all days of the split (fewer when there are not enough). The
-    directory must be new or empty; `track` wraps the days of both passes. Cost: two closed-loop
-    runs per seed, and 8 bytes per person-day of a split at once.
+    directory must be new or empty; `track` wraps the days of both passes.
+    Cost: two closed-loop runs per seed, and 8 bytes per person-day of a split at once.
     """
     writer = DatasetWriter(
         directory=directory,

@@ -155,8 +155,8 @@ def train(
     """Train a network; `best` are its effective weights, not projected.
 
     Guarantee: the same arguments give the same bits on one machine, even when training was killed
-    and resumes from `checkpoint`. A checkpoint of another run is refused. Cost: an epoch is one
-    product of batch shares and table per step; docs/network.md has figures.
+    and resumes from `checkpoint`. A checkpoint of another run is refused.
+    Cost: an epoch is one product of batch shares and table per step; docs/network.md has figures.
 
     `validation` are samples of another run, for the AUC after each epoch; p1 is the factor of G;
     `checkpoint` is replaced after each epoch.

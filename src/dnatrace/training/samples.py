@@ -32,8 +32,9 @@ def cubic_grid(n_levels: int = N_LEVELS) -> NDArray[np.float32]:
     """Return the levels (k / (levels - 1))³ with the anchors replacing their neighbours.
 
     It is finer near 0, where most messages are, more so than the quadratic grid of
-    `infer(levels=…)`. Guarantee: strictly increasing from 0 to 1; with 128 levels, rounding to the
-    nearest one moves a message m by at most 0.02·m^(2/3) + 1e-6.
+    `infer(levels=…)`.
+    Guarantee: strictly increasing from 0 to 1; with 128 levels, rounding to the nearest one moves a
+    message m by at most 0.02·m^(2/3) + 1e-6.
     """
     require_at_least("levels", n_levels, _FEWEST_LEVELS)
     if n_levels > N_LEVELS:
