@@ -400,7 +400,7 @@ def test_numbers_that_are_written_otherwise_are_told(tmp_path):
     for written, read in (("0x1F", 31), ("12e1", 120), ("007", 7)):
         (told, *_) = warned(tmp_path, f"{written},1,2\n", "")
         said = f"contacts.csv: {written} is read as the number {read}"
-        assert told == f"{said} (dnatrace infer --id-map takes ids for names)"
+        assert told == f"{said} (dnatrace infer --id-map treats ids as names)"
 
 
 @pytest.mark.parametrize("other", ["Jo\u0308rg", "J\u00f6rg\u200b"])
@@ -408,7 +408,7 @@ def test_names_that_look_the_same_are_told(tmp_path, other):
     """Of two ways to write an accent, or with a sign that nobody sees."""
     first = "J\u00f6rg"
     told = warned(tmp_path, f"{first},Ben,2\n", f"{other},3,1\n")
-    assert told[-1] == f"{first!a} and {other!a} are taken for different people"
+    assert told[-1] == f"{first!a} and {other!a} are taken to be different people"
 
 
 def test_many_days_before_are_no_days_of_the_lists(tmp_path):
