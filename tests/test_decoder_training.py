@@ -18,7 +18,7 @@ from dnatrace.records import Diary
 from dnatrace.runs.config import load_config
 from dnatrace.seir import TestErrors
 from dnatrace.training import decoder as training
-from dnatrace.training import decoder_cases, person_rounds, world_rounds
+from dnatrace.training import decoder_cases, largest_rounds, person_rounds, world_rounds
 from dnatrace.training import decoder_rounds as rounds
 from dnatrace.training.decoder import Cases, Settings
 
@@ -194,7 +194,7 @@ def test_training_and_running_read_the_same_diary():
 
 
 def test_plans_of_all_networks_have_runs_that_can_be_made():
-    for plan in (rounds.TALLY, person_rounds.PERSON, world_rounds.WORLD):
+    for plan in (rounds.TALLY, largest_rounds.LARGEST, person_rounds.PERSON, world_rounds.WORLD):
         for i in range(len(plan.scenarios)):
             config = plan.config(i, seed=plan.first_seed, people=2000, days=60)
             diaries = {student.diary for student in plan.students}

@@ -11,7 +11,7 @@ from dnatrace.cli._configuration import Gamma
 from dnatrace.errors import InputError
 from dnatrace.files import check_directory
 
-DECODERS = ("tally", "headcount", "world")
+DECODERS = ("tally", "tally-largest", "headcount", "world")
 NETWORKS = ("dna", "dna-paper", *DECODERS)
 
 
@@ -22,7 +22,8 @@ def train(
     ] = None,
     out: Annotated[Path, Option(help="Directory for models and curves.")] = Path("models"),
     network: Annotated[
-        str, Option(help="dna, dna-paper (as published); decoders: tally, headcount, world.")
+        str,
+        Option(help="dna, dna-paper (as published); decoders: " + ", ".join(DECODERS) + "."),
     ] = "dna",
     variant: Annotated[
         list[str] | None, Option(help="combined, alone or public; may be repeated. All by default.")
@@ -46,8 +47,9 @@ def train(
     Networks of dna learn from a dataset; their curves of loss and validation AUC are written, too
     (.csv, .svg), and training that was killed resumes from its last epoch when the command is given
     again. The decoder of tally makes its own runs, round by round, using what it has learned so
-    far; headcount trains three decoders on the same runs: its own two and that of public-facts;
-    world trains the same three for policies with levers. Needs the extra `train`.
+    far; tally-largest is that of its release `largest`. headcount trains three decoders on the same
+    runs: its own two and that of public-facts; world trains the same three for policies with
+    levers. Needs the extra `train`.
 
     Example: dnatrace train data --network dna --epochs 40 --out models
     """
@@ -103,13 +105,14 @@ def _train_decoders(
     from dnatrace.networks.model_file import SUFFIX
     from dnatrace.runs.progress import track
 
-    if "tallies" in options and network != "tally":
+    if "tallies" in options and not network.startswith("tally"):
         raise InputError(f"--tallies has no meaning for the network '{network}'")
     with needs_extra("train", "training"):
         from dnatrace.training.decoder_rounds import TALLY, Order, train_decoders
+        from dnatrace.training.largest_rounds import LARGEST
         from dnatrace.training.person_rounds import PERSON
         from dnatrace.training.world_rounds import WORLD
-    plan = {plan.network: plan for plan in (TALLY, PERSON, WORLD)}[network]
+    plan = {plan.network: plan for plan in (TALLY, LARGEST, PERSON, WORLD)}[network]
     own = {name: options.pop(name) for name in ("steps", "tallies") if name in options}
     order = Order(out=out, settings=replace(plan.settings, seed=seed, **own), plan=plan, **options)
     _make_room(out, [out / f"{student.name}{SUFFIX}" for student in plan.students], force)

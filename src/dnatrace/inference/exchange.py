@@ -44,6 +44,7 @@ class ExchangeKind(StrEnum):
 
     ROUNDS = "rounds"
     OWN_TESTS = "own-tests"
+    LARGEST = "largest"
 
 
 class Exchange(Protocol):
@@ -88,6 +89,41 @@ class NeighbourRounds:
         exposures = fn.message_rounds(window, outcomes, rounds=self.rounds, **model)
         messages = fn.infected(exposures, outcomes, **model) if with_messages else None
         return Received(exposures=exposures, messages=messages, own_tests=self.rounds == 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargestBelief:
+    """One exchange, then one number per person: the largest P(I) of the window, on all its days.
+
+    What a sender heard in the exchange enters; what they said does not come back (docs/method.md on
+    the echo). The same number goes over every contact of the window, also over those of days on
+    which the sender was not infectious yet: whoever they met then may have infected them.
+
+    Attributes:
+        parameters: of the statistical model.
+        test_errors: what phones believe of tests.
+    """
+
+    parameters: SeirParameters
+    test_errors: TestErrors
+
+    def receive(
+        self,
+        window: ContactWindow,
+        outcomes: NDArray[np.int8],
+        *,
+        with_messages: bool,
+        with_exposures: bool = True,
+    ) -> Received:
+        """Run two rounds from zero messages; exposures are those behind the second."""
+        del with_exposures
+        once = NeighbourRounds(parameters=self.parameters, test_errors=self.test_errors, rounds=2)
+        received = once.receive(window, outcomes, with_messages=with_messages)
+        if received.messages is None:
+            return received
+        largest = np.empty_like(received.messages)
+        largest[:] = received.messages.max(axis=0)
+        return Received(exposures=received.exposures, messages=largest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -174,7 +174,7 @@ class MethodSettings(Plugin):
     # Whether a message counts from the day of the contact on, or noise depends on the number of
     # contacts: an audit then plays more encounters.
     counts_contacts: ClassVar[bool] = False
-    # What its messages are made of, unless the configuration says otherwise.
+    # What its messages are made of; `exchange_kind` where that depends on the settings.
     exchange: ClassVar[ExchangeKind] = ExchangeKind.ROUNDS
     gives_tests: ClassVar[bool] = True
     # Whether what phones believe about transmission, p1, has an effect with that exchange.
@@ -191,6 +191,11 @@ class MethodSettings(Plugin):
         """Return the settings for a policy with levers or without; the same for most methods."""
         del levers
         return self
+
+    @property
+    def exchange_kind(self) -> ExchangeKind:
+        """What messages are made of with these settings, if the configuration does not say."""
+        return self.exchange
 
     @property
     def adds_noise(self) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
+from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.inference.exposures import add_up_day
 from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFacts, Setup
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
@@ -33,9 +34,13 @@ _MEMORY = 20  # days over which contacts are averaged
 
 
 class TallyRelease(StrEnum):
-    """Which statistic gets noise; there is only one."""
+    """Which messages are counted: those of rounds, or the largest beliefs after one exchange."""
 
     GAUSSIAN = "gaussian"
+    LARGEST = "largest"
+
+
+DECODERS = {TallyRelease.GAUSSIAN: DEFAULT_DECODER, TallyRelease.LARGEST: "tally-largest"}
 
 
 class TallySettings(MethodSettings):
@@ -46,9 +51,10 @@ class TallySettings(MethodSettings):
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     name: Literal["tally"] = setting("tally", NAME)
     release: TallyRelease = setting(TallyRelease.GAUSSIAN, RELEASE)
-    decoder: str = setting(
-        DEFAULT_DECODER,
-        "decoder of `tally`: the name of a shipped one, or a path",
+    decoder: str | None = setting(
+        None,
+        "decoder of `tally`: the name of a shipped one, or a path; if absent, the one "
+        "trained for the release",
         source="docs/tally.md",
     )
 
@@ -57,18 +63,28 @@ class TallySettings(MethodSettings):
         """Whether scores have noise."""
         return True
 
+    @property
+    def exchange_kind(self) -> ExchangeKind:
+        """The messages that the release counts."""
+        largest = self.release is TallyRelease.LARGEST
+        return ExchangeKind.LARGEST if largest else self.exchange
+
+    def load(self) -> Decoder:
+        """Return the decoder."""
+        return load_decoder(self.decoder or DECODERS[self.release])
+
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
-        return Tally(setup=setup, decoder=load_decoder(self.decoder))
+        return Tally(setup=setup, decoder=self.load())
 
     def fingerprint(self) -> str:
         """Return the digest of the decoder; its path does not matter."""
-        return load_decoder(self.decoder).digest
+        return self.load().digest
 
     @property
     def training(self) -> str:
         """Where the decoder comes from."""
-        return trained_on(load_decoder(self.decoder), "noisy tallies and public facts alone")
+        return trained_on(self.load(), "noisy tallies and public facts alone")
 
 
 def trained_on(decoder: Decoder, reads: str) -> str:

@@ -112,8 +112,8 @@ class ModelSettings(SeirParameters):
 
     exchange: ExchangeKind | None = setting(
         None,
-        "what messages are made of: `rounds` of everybody's updates, or their sender's "
-        "`own-tests` alone; if absent, the method decides (`own-tests` for `headcount`)",
+        "what messages are made of: `rounds` of everybody's updates, their sender's `own-tests` "
+        "or their sender's `largest` belief after one exchange; if absent, the method decides",
     )
 
     @property
@@ -242,7 +242,7 @@ class RunConfig(Settings):
     @property
     def exchange(self) -> ExchangeKind:
         """What messages are made of."""
-        return self.seir.exchange or self.method.exchange
+        return self.seir.exchange or self.method.exchange_kind
 
     def effective(self) -> dict[str, Any]:
         """Return plain values of the settings that have an effect, as they are stored."""
@@ -265,7 +265,7 @@ class RunConfig(Settings):
             idle += [("tests", "capacity"), *(("policy", key) for key in self.policy.by_score)]
         if self.exchange is not ExchangeKind.ROUNDS:
             idle += [("seir", "rounds")]
-        if not self.method.reads_transmission and self.exchange is self.method.exchange:
+        if not self.method.reads_transmission and self.exchange is self.method.exchange_kind:
             idle += [("seir", _P1)]
         return idle + ([("people", None)] if self.n_people is None else [])
 

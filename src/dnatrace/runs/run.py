@@ -20,7 +20,13 @@ from dnatrace.errors import (
     require_text,
     require_whole,
 )
-from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
+from dnatrace.inference.exchange import (
+    Exchange,
+    ExchangeKind,
+    LargestBelief,
+    NeighbourRounds,
+    OwnTests,
+)
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
 from dnatrace.methods.ranker import OutsideSettings, as_method
@@ -257,6 +263,8 @@ def build_exchange(config: RunConfig) -> Exchange:
     parameters, errors = config.seir.parameters, config.tests.believed
     if config.exchange is ExchangeKind.OWN_TESTS:
         return OwnTests(parameters=parameters, test_errors=errors)
+    if config.exchange is ExchangeKind.LARGEST:
+        return LargestBelief(parameters=parameters, test_errors=errors)
     return NeighbourRounds(parameters=parameters, test_errors=errors, rounds=config.seir.rounds)
 
 

@@ -85,7 +85,8 @@ class Student:
         return asked
 
 
-def _watch_tallies() -> Watch:
+def watch_tallies() -> Watch:
+    """Return what watches the one number of `tally`."""
     return tally_of
 
 
@@ -128,7 +129,7 @@ class Plan:
 TALLY = Plan(
     network="tally",
     students=(Student(name="tally", alarm=ALARM),),
-    watch=_watch_tallies,
+    watch=watch_tallies,
     first_seed=8001,
     epsilons=(1.0, 0.2, 0.1, 0.05, 0.001, 0.4),
     scenarios=SCENARIOS,
