@@ -31,10 +31,18 @@ def drawn(seed, n, *, people=9, days=4):
     return np.stack([one, other, rng.integers(0, days, n)], axis=1)
 
 
-@given(seed=st.integers(0, 999), n=st.integers(0, 60), batch=st.integers(1, 20), more=st.booleans())
-@settings(max_examples=25, deadline=None)
-def test_the_window_is_that_of_all_rows_at_once(tmp_path_factory, seed, n, batch, more):
+@given(
+    seed=st.integers(0, 999),
+    n=st.integers(0, 60),
+    batch=st.integers(1, 20),
+    more=st.booleans(),
+    order=st.sampled_from((0, 1, -1)),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_window_is_that_of_all_rows_at_once(tmp_path_factory, seed, n, batch, more, order):
     rows = drawn(seed, n)
+    if order:  # by day, from the first on or from the last
+        rows = rows[np.argsort(order * rows[:, 2], kind="stable")]
     kind = "int32" if more else "int64"
     path = tmp_path_factory.mktemp("p") / "c.parquet"
     written(path, rows, statistics=more, kind=kind)
@@ -70,6 +78,48 @@ def test_a_batch_has_no_more_rows_than_asked(tmp_path, monkeypatch):
     assert sum(sizes) == 500
     assert max(sizes) <= 30
     assert len(seen) == len(sizes) >= seen[0] == 17
+
+
+def most_kept(path, monkeypatch):
+    """Return the most rows that waited for their day to be sorted while a file was read."""
+    waiting, most, split, sort = 0, 0, parquet._split, parquet._sorted
+
+    def splitting(path, columns, *others):
+        nonlocal waiting, most
+        split(path, columns, *others)
+        waiting += columns["day"].size
+        most = max(most, waiting)
+
+    def sorting(of_day, n_people):
+        nonlocal waiting
+        waiting -= sum(senders.size for senders, _ in of_day)
+        return sort(of_day, n_people)
+
+    monkeypatch.setattr(parquet, "_split", splitting)
+    monkeypatch.setattr(parquet, "_sorted", sorting)
+    parquet.window_of(path, n_people=9, n_days=4, batch_rows=30)
+    assert waiting == 0
+    return most
+
+
+def test_a_day_is_sorted_when_the_file_says_that_it_is_complete(tmp_path, monkeypatch):
+    rows = drawn(1, 4000)
+    ordered = rows[np.argsort(rows[:, 2], kind="stable")]
+    of_a_day = int(np.bincount(rows[:, 2]).max())
+    by_day = written(tmp_path / "by_day.parquet", ordered, group=100)
+    with monkeypatch.context() as patch:
+        assert most_kept(by_day, patch) <= of_a_day + 100
+    for name, listed, told in (("mixed", rows, True), ("untold", ordered, False)):
+        path = written(tmp_path / f"{name}.parquet", listed, group=100, statistics=told)
+        with monkeypatch.context() as patch:
+            assert most_kept(path, patch) == 4000
+
+
+def test_statistics_that_are_wrong_are_told(tmp_path, monkeypatch):
+    path = written(tmp_path / "c.parquet", drawn(1, 50))
+    monkeypatch.setattr(parquet, "_rows_until", lambda *_: np.array([50, 8, 50, 50]))
+    with pytest.raises(InputError, match="has rows of day 1 where its statistics say"):
+        parquet.window_of(path, n_people=9, n_days=4, batch_rows=7)
 
 
 @pytest.mark.parametrize(

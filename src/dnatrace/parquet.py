@@ -2,7 +2,8 @@
 
 A list of 100 million rows has 2.4 GB as three columns of 64 bits, and several copies of it on the
 way into a window. Here a batch of rows is read, checked and grouped by day at a time; what is kept
-of a row is 8 bytes, and 4 when its day has been sorted.
+of a row is 8 bytes, and 4 when its day has been sorted, which is done as soon as the file says that
+no more rows of that day come: soon where rows are ordered by day, else at its end.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -88,7 +89,9 @@ def window_of(
 ) -> ContactWindow:
     """Return the window of a Parquet file; the same as `ContactWindow.from_rows` of it.
 
-    Memory: 8 bytes per row, and about 60 bytes per row of a batch while it is read.
+    Memory: 4 bytes per row of days that are complete, 8 per row of others, and about 60 bytes per
+    row of a batch while it is read. In a file that is ordered by day one day at a time is not
+    complete (those of one row group, where it has several), else all are until the end.
 
     Args:
         path: of the file, one that `can_stream`.
@@ -97,22 +100,50 @@ def window_of(
         batch_rows: how many rows are read at a time.
         track: wraps the batches, for instance with a progress bar.
     """
-    window = ContactWindow(n_people=n_people, n_days=n_days)
     pieces: list[list[tuple[Ids, Ids]]] = [[] for _ in range(n_days)]
+    complete: dict[int, DayContacts] = {}
+    rows_until = _rows_until(path, n_days)
     total = -(-n_rows(path) // batch_rows)  # about: batches end with row groups
     batches = _batches(path, batch_rows)
     for rows, first in track(batches, total) if track else batches:
         _split(path, rows, first, pieces, n_people)
-    for of_day in pieces:
-        senders = np.concatenate([np.empty(0, dtype=np.uint32), *(s for s, _ in of_day)])
-        receivers = np.concatenate([np.empty(0, dtype=np.uint32), *(r for _, r in of_day)])
-        of_day.clear()
-        ends = np.array([senders.size], dtype=np.uint64)
-        offsets, by_receiver = _csr.sort_by_receiver(
-            senders, receivers, np.zeros(1, dtype=np.uint64), ends, n_people
-        )
-        window.push(DayContacts(offsets=offsets, senders=by_receiver))
+        for day in np.flatnonzero(rows_until <= first + rows["day"].size).tolist():
+            if day not in complete:
+                complete[day] = _sorted(pieces[day], n_people)
+    window = ContactWindow(n_people=n_people, n_days=n_days)
+    for day, of_day in enumerate(pieces):
+        if of_day and day in complete:
+            raise InputError(f"{path}: has rows of day {day} where its statistics say that none is")
+        window.push(complete.pop(day) if day in complete else _sorted(of_day, n_people))
     return window
+
+
+def _rows_until(path: Path, n_days: int) -> NDArray[np.int64]:
+    """Return after how many rows of a file no row of each day comes, by its row groups: [days]."""
+    until, end = np.zeros(n_days, dtype=np.int64), 0
+    about = _opened(path).metadata
+    for number in range(about.num_row_groups):
+        group = about.row_group(number)
+        end += group.num_rows
+        columns = [group.column(place) for place in range(group.num_columns)]
+        statistics = next(c.statistics for c in columns if c.path_in_schema == "day")
+        if statistics is not None and statistics.has_min_max:
+            until[max(0, statistics.min) : max(0, statistics.max + 1)] = end
+        else:
+            until[:] = end
+    return until
+
+
+def _sorted(of_day: list[tuple[Ids, Ids]], n_people: int) -> DayContacts:
+    """Return the contacts of a day, whose pieces are emptied."""
+    senders = np.concatenate([np.empty(0, dtype=np.uint32), *(s for s, _ in of_day)])
+    receivers = np.concatenate([np.empty(0, dtype=np.uint32), *(r for _, r in of_day)])
+    of_day.clear()
+    ends = np.array([senders.size], dtype=np.uint64)
+    offsets, by_receiver = _csr.sort_by_receiver(
+        senders, receivers, np.zeros(1, dtype=np.uint64), ends, n_people
+    )
+    return DayContacts(offsets=offsets, senders=by_receiver)
 
 
 def people_met(window: ContactWindow) -> tables.Columns:
