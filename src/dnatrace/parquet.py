@@ -1,12 +1,13 @@
 """Contacts of a large Parquet file, read batch by batch.
 
 A list of 100 million rows has 2.4 GB as three columns of 64 bits, and several copies of it on the
-way into a window. Here a batch of rows is read, checked and grouped by day at a time; what is kept
-of a row is 8 bytes, and 4 when its day has been sorted, which is done as soon as the file says that
-no more rows of that day come: soon where rows are ordered by day, else at its end.
+way into a window. Here days are counted first; then a batch of rows is read, checked and grouped by
+day at a time. What is kept of a row is 8 bytes, and 4 when its day has been sorted, which is done
+as soon as its last row has come: early where rows are ordered by day, else at the end of the file.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,9 @@ def window_of(
 ) -> ContactWindow:
     """Return the window of a Parquet file; the same as `ContactWindow.from_rows` of it.
 
-    Memory: 4 bytes per row of days that are complete, 8 per row of others, and about 60 bytes per
-    row of a batch while it is read. In a file that is ordered by day one day at a time is not
-    complete (those of one row group, where it has several), else all are until the end.
+    Memory: 4 bytes per row of days that are complete, 8 per row of those that have begun, and about
+    60 bytes per row of a batch while it is read. In a file that is ordered by day one day at a time
+    has begun and is not complete; in no order, all.
 
     Args:
         path: of the file, one that `can_stream`.
@@ -100,50 +101,50 @@ def window_of(
         batch_rows: how many rows are read at a time.
         track: wraps the batches, for instance with a progress bar.
     """
-    pieces: list[list[tuple[Ids, Ids]]] = [[] for _ in range(n_days)]
+    sizes = _rows_by_day(path, n_days, batch_rows)
+    begun: dict[int, _Begun] = {}
     complete: dict[int, DayContacts] = {}
-    rows_until = _rows_until(path, n_days)
     total = -(-n_rows(path) // batch_rows)  # about: batches end with row groups
     batches = _batches(path, batch_rows)
     for rows, first in track(batches, total) if track else batches:
-        _split(path, rows, first, pieces, n_people)
-        for day in np.flatnonzero(rows_until <= first + rows["day"].size).tolist():
-            if day not in complete:
-                complete[day] = _sorted(pieces[day], n_people)
+        for day, senders, receivers in _split(path, rows, first, n_people, n_days):
+            if day not in begun:
+                begun[day] = _Begun.with_room(int(sizes[day]))
+            begun[day].add(senders, receivers)
+        for day in [day for day, rows_of in begun.items() if rows_of.n_rows == sizes[day]]:
+            complete[day] = begun.pop(day).sorted(n_people)
     window = ContactWindow(n_people=n_people, n_days=n_days)
-    for day, of_day in enumerate(pieces):
-        if of_day and day in complete:
-            raise InputError(f"{path}: has rows of day {day} where its statistics say that none is")
-        window.push(complete.pop(day) if day in complete else _sorted(of_day, n_people))
+    for day in range(n_days):
+        window.push(complete.pop(day) if day in complete else DayContacts.empty(n_people))
     return window
 
 
-def _rows_until(path: Path, n_days: int) -> NDArray[np.int64]:
-    """Return after how many rows of a file no row of each day comes, by its row groups: [days]."""
-    until, end = np.zeros(n_days, dtype=np.int64), 0
-    about = _opened(path).metadata
-    for number in range(about.num_row_groups):
-        group = about.row_group(number)
-        end += group.num_rows
-        columns = [group.column(place) for place in range(group.num_columns)]
-        statistics = next(c.statistics for c in columns if c.path_in_schema == "day")
-        if statistics is not None and statistics.has_min_max:
-            until[max(0, statistics.min) : max(0, statistics.max + 1)] = end
-        else:
-            until[:] = end
-    return until
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Begun:
+    """The rows of a day that have come, in room for all of them."""
 
+    senders: Ids
+    receivers: Ids
+    n_rows: int = 0
 
-def _sorted(of_day: list[tuple[Ids, Ids]], n_people: int) -> DayContacts:
-    """Return the contacts of a day, whose pieces are emptied."""
-    senders = np.concatenate([np.empty(0, dtype=np.uint32), *(s for s, _ in of_day)])
-    receivers = np.concatenate([np.empty(0, dtype=np.uint32), *(r for _, r in of_day)])
-    of_day.clear()
-    ends = np.array([senders.size], dtype=np.uint64)
-    offsets, by_receiver = _csr.sort_by_receiver(
-        senders, receivers, np.zeros(1, dtype=np.uint64), ends, n_people
-    )
-    return DayContacts(offsets=offsets, senders=by_receiver)
+    @classmethod
+    def with_room(cls, size: int) -> "_Begun":
+        senders, receivers = (np.empty(size, dtype=np.uint32) for _ in range(2))
+        return cls(senders=senders, receivers=receivers)
+
+    def add(self, senders: Ids, receivers: Ids) -> None:
+        """Take in rows."""
+        place = slice(self.n_rows, self.n_rows + senders.size)
+        self.senders[place], self.receivers[place] = senders, receivers
+        self.n_rows += senders.size
+
+    def sorted(self, n_people: int) -> DayContacts:
+        """Return the contacts of the day."""
+        starts, ends = np.zeros(1, dtype=np.uint64), np.array([self.n_rows], dtype=np.uint64)
+        offsets, senders = _csr.sort_by_receiver(
+            self.senders, self.receivers, starts, ends, n_people
+        )
+        return DayContacts(offsets=offsets, senders=senders)
 
 
 def people_met(window: ContactWindow) -> tables.Columns:
@@ -163,11 +164,34 @@ def _opened(path: Path) -> Any:
     return pq.ParquetFile(path)
 
 
+def _rows_by_day(path: Path, n_days: int, batch_rows: int) -> NDArray[np.int64]:
+    """Return how many rows each day has: [days]; those outside are told when they are read."""
+    counts = np.zeros(n_days, dtype=np.int64)
+    for batch in _raw_batches(path, batch_rows, ("day",)):
+        days = batch.column("day").drop_null().to_numpy(zero_copy_only=False)
+        days = days.astype(np.int64, copy=False)
+        counts += np.bincount(days[(days >= 0) & (days < n_days)], minlength=n_days)
+    return counts
+
+
+def _raw_batches(path: Path, batch_rows: int, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield batches of so many rows at most, from a few row groups at a time.
+
+    From all of them at once the library keeps most of what it has read, and takes longer.
+    """
+    file, groups, rows = _opened(path), [], 0
+    for group in range(file.num_row_groups):
+        groups.append(group)
+        rows += file.metadata.row_group(group).num_rows
+        if rows >= batch_rows or group == file.num_row_groups - 1:
+            yield from file.iter_batches(batch_rows, row_groups=groups, columns=list(columns))
+            groups, rows = [], 0
+
+
 def _batches(path: Path, batch_rows: int) -> Iterator[tuple[tables.Columns, int]]:
     """Yield columns of so many rows at most, and how many came before them."""
     first = 0
-    file = _opened(path)
-    for batch in file.iter_batches(batch_size=batch_rows, columns=list(tables.CONTACT_COLUMNS)):
+    for batch in _raw_batches(path, batch_rows, tables.CONTACT_COLUMNS):
         columns = {}
         for name in tables.CONTACT_COLUMNS:
             column = batch.column(name)
@@ -182,25 +206,20 @@ def _batches(path: Path, batch_rows: int) -> Iterator[tuple[tables.Columns, int]
 
 
 def _split(
-    path: Path, columns: tables.Columns, first: int, pieces: list[Any], n_people: int
-) -> None:
-    """Check the rows of a batch and add those of each day to its pieces."""
+    path: Path, columns: tables.Columns, first: int, n_people: int, n_days: int
+) -> Iterator[tuple[int, Ids, Ids]]:
+    """Check the rows of a batch, then yield those of each day, a chunk at a time."""
     senders, receivers, days = (columns[c] for c in tables.CONTACT_COLUMNS)
     bad, day_senders, day_receivers, starts = _csr.split_by_day(
-        senders, receivers, days, n_people, len(pieces)
+        senders, receivers, days, n_people, n_days
     )
     if bad < senders.size:
         row = {name: int(values[bad]) for name, values in columns.items()}
-        raise _refused(path, row, first + int(bad), n_people, len(pieces))
-    for day, of_day in enumerate(pieces):
-        parts = [slice(a, b) for a, b in zip(starts[day], starts[day + 1], strict=True) if b > a]
-        if parts:
-            of_day.append(
-                (
-                    np.concatenate([day_senders[part] for part in parts]),
-                    np.concatenate([day_receivers[part] for part in parts]),
-                )
-            )
+        raise _refused(path, row, first + int(bad), n_people, n_days)
+    for day in range(n_days):
+        for start, end in zip(starts[day], starts[day + 1], strict=True):
+            if end > start:
+                yield day, day_senders[start:end], day_receivers[start:end]
 
 
 def _refused(
