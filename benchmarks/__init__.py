@@ -1,1 +1,1 @@
-"""Speed and memory, as ratios against a stated baseline of the same run. Not tests."""
+"""Measure speed and memory, as ratios to a stated baseline of the same run. Not tests."""

@@ -1,4 +1,4 @@
-"""Everything that docs/performance.md says of speed: `make benchmark`.
+"""Measure everything that docs/performance.md says about speed: `make benchmark`.
 
 Measures section by section, prints tables, and writes all figures to benchmarks/figures.json, each
 section with the load of the machine before and after it and the commit; then the blocks of

@@ -1,10 +1,10 @@
-"""The simulator alone and the closed loop: `python -m benchmarks.closed_loop`.
+"""Time the simulator alone and the closed loop: `python -m benchmarks.closed_loop`.
 
-100 days on 2 threads. Every size runs in a process of its own, once to compile and once to measure.
-No other simulator is run here; the figures it is set against are published or were measured on the
-same kind of machine and are named in docs/performance.md. What is compared within the run is the
-growth with people: the ratio to ten times fewer. Seconds are told by phase: `build` draws the
-population, `respond` is the policy in the evening, `rest` is what no phase has.
+Runs have 100 days and 2 threads. Every size runs in a process of its own, once to compile and once
+to measure. No other simulator is run here; the figures it is compared with are published or were
+measured on the same kind of machine and are named in docs/performance.md. What is compared within
+the run is the growth with people: the ratio to a tenth of them. Seconds are given by phase: `build`
+draws the population, `respond` is the policy in the evening, `rest` is what belongs to no phase.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Training data: `python -m benchmarks.dataset`.
+"""Measure training data: `python -m benchmarks.dataset`.
 
-For every policy and size, in a process of its own: how many person-days in state I a run has
-in 100 days, how long the two passes take, how much memory, how large the dataset is, how much F
-changes by rounding messages to levels. `--kernels` times histograms, batches and F on one dataset;
-`--grids` compares ways to space 128 levels by the error they cause in F.
+For every policy and size, in a process of its own: how many person-days in state I a run has in 100
+days, how long the two passes take, how much memory they need, how large the dataset is, and how
+much rounding messages to levels changes F. `--kernels` times histograms, batches and F on one
+dataset; `--grids` compares ways to space 128 levels by the error they cause in F.
 """
 
 import argparse

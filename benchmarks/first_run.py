@@ -1,8 +1,8 @@
-"""What the first run compiles: `python -m benchmarks.first_run`.
+"""Measure what the first run compiles: `python -m benchmarks.first_run`.
 
 Runs `dnatrace run` with an empty cache of compiled kernels and once more with a full one, each in a
 process of its own, and lists the kernels with their seconds. Processor time hardly depends on what
-else the machine does; `--method fn` counts for another method, `--quick` on a small city.
+else the machine does; `--method fn` measures another method, `--quick` a small city.
 """
 
 import argparse
@@ -27,7 +27,7 @@ class _Counter(event.Listener):
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
-        self._open: list[tuple[float, float]] = []  # since when, and of it in others
+        self._open: list[tuple[float, float]] = []  # start, and time spent in other kernels since
 
     def on_start(self, event: event.Event) -> None:
         self._open.append((time.process_time(), 0.0))
@@ -63,7 +63,7 @@ def inside(arguments: list[str]) -> None:
 
 
 def measured(arguments: list[str], cache: str) -> dict[str, Any]:
-    """Return what a run with a cache directory compiled, and what it took."""
+    """Return what a run with a cache directory compiled, and how long it took."""
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.first_run", "--inside", *arguments],

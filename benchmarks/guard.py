@@ -1,6 +1,6 @@
-"""Ratios of one run of the benchmarks against those that were committed.
+"""Compare the ratios of one run of the benchmarks with the committed ones.
 
-Seconds belong to a machine and an hour; ratios between two things measured side by side are
+Seconds depend on the machine and the hour; ratios between two things measured side by side are
 steadier. Smaller is better for all of them. `python -m benchmarks.all` writes and compares them.
 """
 

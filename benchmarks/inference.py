@@ -1,12 +1,12 @@
-"""Factorised Neighbours on windows like the reference city's: `python -m benchmarks.inference`.
+"""Time Factorised Neighbours on windows like the city's: `python -m benchmarks.inference`.
 
-12.6 contacts per person-day in both directions with partners drawn from everybody, the worst case
-for caches; 8 % of the people tested per day. Every size runs in a process of its own. The baseline
-is the enumeration of monotone sequences in tests/reference.py, which is what the published codes
-compute.
-Before that, closed loops of the methods without privacy, beside `fn` in the same process: `fn` as
-in the paper, `one-round`, `bp`. Processor time hardly depends on what else runs on the machine.
-`--linear` measures the processor time of `bp` per contact against the number of people, alone.
+There are 12.6 contacts per person-day in both directions, with partners drawn from everybody, the
+worst case for caches; 8 % of people are tested per day. Every size runs in a process of its own.
+The baseline is the enumeration of monotone sequences in tests/reference.py, which is what the
+published codes compute. Before that come closed loops of the methods without privacy, next to `fn`
+in the same process: `fn` as in the paper, `one-round`, `bp`. Processor time hardly depends on what
+else runs on the machine. `--linear` measures the processor time of `bp` per contact against the
+number of people, alone.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def measure_loop(n_people: int, method: str) -> dict[str, Any]:
 
 
 def linear(sizes: tuple[int, ...] = LINEAR_PEOPLE) -> list[dict[str, float]]:
-    """Time short loops of `bp` on one thread, less those of the oracle, per contact of the days."""
+    """Time short loops of `bp` on one thread, minus those of the oracle, per contact."""
     numba.set_num_threads(1)
     rows = []
     for n_people in (500, *sizes):  # the first to compile

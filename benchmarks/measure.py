@@ -25,8 +25,8 @@ def seconds(call: Callable[[], object], *, repeats: int) -> float:
 def peak_gigabytes() -> float:
     """Return the most memory this process has held.
 
-    Linux counts what the parent held when it started this process into `ru_maxrss`; where the
-    kernel tells the peak of the process alone, that is taken.
+    On Linux `ru_maxrss` includes what the parent held when it started this process; where the
+    kernel reports the peak of the process alone, that is used.
     """
     status = Path("/proc/self/status")
     text = status.read_text("ascii") if status.exists() else ""

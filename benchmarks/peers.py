@@ -1,12 +1,12 @@
-"""Races in one run: `python -m benchmarks.peers`.
+"""Race against other programs within one run: `python -m benchmarks.peers`.
 
 The simulator alone against Covasim and Starsim (those of them that are installed), and inference
-against a plain forward–backward in numba, written as one would at first. Repetitions alternate, so
-that a noisy minute hits both; a ratio is the median over repetitions of ours over theirs (smaller
-is better), its spread their smallest and largest. Simulators model different things at different
-depth: what is compared is the time for a city of so many people and days, not what it says.
-Programs of others, such as OpenABM-Covid19 or published tracing codes, are timed by
-`--program NAME=COMMAND`: wall time of the whole command, once per repetition.
+against a plain forward–backward in numba, as a first version would be written. Repetitions
+alternate, so that a noisy minute hits both; a ratio is the median over repetitions of our time
+divided by theirs (smaller is better), its spread the smallest and largest of them. Simulators model
+different things at different depth: what is compared is the time for a city of given size and
+length, not its results. Other programs, such as OpenABM-Covid19 or published tracing codes, are
+timed by `--program NAME=COMMAND`: wall time of the whole command, once per repetition.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def plain_rounds(  # type: ignore[no-untyped-def]
 ):
     """Return P(I) [days, people] after rounds of forward–backward, person by person.
 
-    `offsets` [days, people + 1] and `senders` are the contacts of all days, one after the other.
+    `offsets` [days, people + 1] and `senders` are the contacts of all days, one after another.
     """
     n_days, n_people = outcomes.shape
     p0, g, h, background, negative, positive = model
@@ -123,7 +123,7 @@ def _program(command: str) -> Call:
 
 
 def race(name: str, n_people: int, ours: Call, theirs: Call, repetitions: int) -> dict[str, Any]:
-    """Time the two by turns, after once each to compile."""
+    """Time the two in turn, after one call each to compile."""
     ours()
     theirs()
     times = []

@@ -1,9 +1,9 @@
-"""What privacy costs: `python -m benchmarks.release`.
+"""Measure what privacy costs in time: `python -m benchmarks.release`.
 
 Milliseconds to release the scores of 10,000 people on a full window of 14 days, by method and
-release, beside the inference that comes before it (the baseline of the ratios); milliseconds to
-count distinct people met, by the share of people who alarm, beside adding up contacts as `tally`
-does; and microseconds per draw of the secure back end. State of earlier days (frozen values, spent
+release, next to the inference that precedes it (the baseline of the ratios); milliseconds to count
+distinct people met, by the share of people who alarm, next to adding up contacts as `tally` does;
+and microseconds per draw of the secure back end. State of earlier days (frozen values, spent
 budgets) is carried along.
 """
 
@@ -33,7 +33,7 @@ TIMED = (
     *("dpfn", "dpfn-s", "dna", "tally", "headcount"),
 )
 ALARM, CLOSENESS = Alarm(low=0.3, high=0.9), Closeness(bounds=(0.0, 2.0, 6.0))
-# Those found positive in 14 days alarm: below 1 % of people while an epidemic is contained.
+# People found positive within 14 days alarm: below 1 % of people while an epidemic is contained.
 SHARES_ALARMING = (0.002, 0.02, 0.1, 0.3, 1.0)
 
 
@@ -59,7 +59,7 @@ def release_seconds(name: str, release: str | None, facts: Facts) -> float:
 
 
 def head_count_rows(facts: Facts) -> list[dict[str, Any]]:
-    """Time one day of head counts, with the sort of the new day's contacts by sender."""
+    """Time one day of head counts, including the sort of the new day's contacts by sender."""
     window, newest = facts[1].window, facts[1].window[-1]
     n_people, rng = window.n_people, np.random.default_rng(2)
     messages = rng.random((14, n_people)).astype(np.float32)

@@ -1,11 +1,11 @@
-"""What reading a external simulator costs: `python -m benchmarks.simulators`.
+"""Measure what reading an external simulator costs: `python -m benchmarks.simulators`.
 
-10,000 people. By phase, milliseconds per day: the simulator's own step; reading its contacts and
-states from its memory (for OpenABM-Covid19 also sending them from its process to ours), as a share
-of that step, to be at most half of it; and grouping the contacts by receiver for our window, which
-every simulator needs, timed apart. Times are of the processor, so that other programs count less.
-Memory: growth of the process that holds the model, over the second half of the days. Simulators
-that are not installed are left out.
+With 10,000 people, in milliseconds per day, by phase: the simulator's own step; reading its
+contacts and states from its memory (for OpenABM-Covid19 also sending them from its process to
+ours), as a share of that step, which should be at most half; and grouping the contacts by receiver
+for our window, which every simulator needs, timed separately. Times are processor times, so that
+other programs count less. Memory is the growth of the process that holds the model, over the second
+half of the days. Simulators that are not installed are left out.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def measure_covasim() -> dict[str, Any]:
 
 
 def measure_openabm_in_process() -> dict[str, Any]:
-    """Step and views without a process between: what reading its memory costs by itself."""
+    """Measure step and views without a process in between: the cost of reading its memory."""
     model = Model(n_people=N_PEOPLE, seed=1, initially_infected=INFECTED, keeps_household=False)
     phases, half = _Phases(), 0.0
     everywhere = np.zeros(N_PEOPLE, dtype=np.uint8)
@@ -127,7 +127,7 @@ def measure(name: str) -> dict[str, Any]:
         return measure_covasim()
     row = measure_openabm_in_process()
     whole = 1000 * measure_openabm_process()
-    # What the process between adds counts as reading.
+    # What the process in between adds counts as reading.
     row["read_ms"] = whole - row["step_ms"] - row["group_ms"]
     row["read_share"] = row["read_ms"] / row["step_ms"]
     return row

@@ -1,7 +1,8 @@
-"""A sweep by one worker and by two, one thread each: `python -m benchmarks.sweep`.
+"""Time a sweep with one worker and with two, one thread each: `python -m benchmarks.sweep`.
 
-40 closed-loop runs of 10,000 people and 100 days, with starting the workers and writing the store.
-The runs and their files are the same; what is compared is the time. `--runs 8` takes a minute.
+It has 40 closed-loop runs of 10,000 people and 100 days, including starting the workers and writing
+the store. The runs and their files are the same; what is compared is the time. `--runs 8` takes a
+minute.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from dnatrace.sweeps.processes import run_locally
 
 
 def measure(configs: list[RunConfig], workers: int) -> float:
-    """Return the seconds that so many workers take, from nothing to a complete store."""
+    """Return the seconds that a number of workers take, from nothing to a complete store."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as directory:
         for run in run_locally(configs, workers=workers, threads=1, done=lambda _: False):

@@ -1,10 +1,11 @@
-"""What training costs: `python -m benchmarks.training`.
+"""Measure what training costs: `python -m benchmarks.training`.
 
-Seconds per epoch of 500,000 samples of about 180 messages, by way of the table of (age, level), and
-the ratio to the plain network that sees every message (ragged, summed by segment, no padding) on
-the same samples. Both take whole training steps: forward, backward, Adam. Messages and tests are
-drawn at random, 20,000 samples that stand for all. XLA and numba run on one thread, and what is
-counted is the time of this process: on a machine with nothing else to do the clock shows the same.
+It reports seconds per epoch of 500,000 samples of about 180 messages, using the table of (age,
+level), and the ratio to the plain network that sees every message (ragged, summed by segment, no
+padding) on the same samples. Both take whole training steps: forward, backward, Adam. Messages and
+tests are drawn at random, with 20,000 samples representing all. XLA and numba run on one thread,
+and the processor time of this process is counted: on an otherwise idle machine the clock shows the
+same.
 """
 
 import argparse
@@ -64,7 +65,7 @@ def draw_samples(n: int) -> Samples:
 
 
 def table_seconds(name: str, samples: Samples, n_samples: int, steps: int) -> float:
-    """Return seconds per epoch by way of the table, batches made anew as in training."""
+    """Return seconds per epoch using the table, with new batches as in training."""
     recipe = RECIPES[name]
     architecture, batch = recipe.architecture(Variant.COMBINED, p1=P1), recipe.batch
     task = training.prepare(

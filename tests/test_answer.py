@@ -63,10 +63,11 @@ def test_what_was_done_brought_cost_and_promises():
         "home."
     )
     assert promise.startswith(
-        "What one test of yours tells a housemate over all time: ε = 5.02, so that whoever guesses "
+        "What one of your tests reveals to a housemate over all time: ε = 5.02, so that anybody "
+        "who "
         # 0.7663 / (1 - 0.7663) = 3.28
-        "your result is right at most 76.6 times in 100, odds of 3.28 to 1; a coin is right 50 "
-        "times, odds of 1 to 1"
+        "guesses your result is right at most 76.6 times in 100, odds of 3.28 to 1; a coin is "
+        "right 50 times, odds of 1 to 1"
     )
     assert "simulation" in promise
 
@@ -76,7 +77,7 @@ def test_chance_is_not_sold_as_an_effect():
     assert "no more than chance apart" in answer(MAIN, floor=floor)[1]
     other = side("B", [0.0190, 0.0236])
     assert answer(MAIN, other=other)[1] == (
-        "B is no more than chance apart in 2 runs from A (+1 ± 69.5 infections); more may tell."
+        "B is no more than chance apart in 2 runs from A (+1 ± 69.5 infections); more may show."
     )
     one = side("A", [0.02])
     assert answer(one, floor=side("floor", [0.04], method="floor"))[1].endswith("been infected.")
@@ -108,15 +109,15 @@ def test_two_plans_are_named_and_each_has_its_costs_and_its_promise():
     assert told[3].startswith("With A: 1 in 25 was at home on the worst day; on average a person")
     assert told[4].startswith("With B: 1 in 2 was at home on the worst day; on average a person")
     assert "had 2 tests" in told[4]
-    assert told[5].startswith("With A: what one test of yours tells a housemate")
-    assert told[6].startswith("With B: what one test of yours tells")
+    assert told[5].startswith("With A: what one of your tests reveals to a housemate")
+    assert told[6].startswith("With B: what one of your tests reveals")
     assert "as they are" in told[6]
     assert len(told) == 7
     assert len(answer(MAIN, other=side("B", [0.01, 0.01]))) == 5  # the same promise is told once
     tells = side("B", [0.01], privacy=PROVED | {"policy_tells_of_cases": True})
     *_, common, more = answer(MAIN, other=tells)
-    assert common.startswith("What one test of yours tells a housemate")
-    assert more.startswith("With B: besides, the policy tells people of a case")
+    assert common.startswith("What one of your tests reveals to a housemate")
+    assert more.startswith("With B: in addition, the policy tells people of a case")
     idle = side("B", [0.02], tests=0, isolated=0.0)
     assert "With B: nobody was tested and nobody stayed at home." in answer(MAIN, other=idle)
 

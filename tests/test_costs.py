@@ -84,7 +84,7 @@ def test_money_needs_prices():
     money = rows_of(table, "nothing")["money"]
     assert money["mean"] == 60_000
     assert money["per_infection_averted"] == pytest.approx(120)
-    with pytest.raises(InputError, match="prices: 'beds' is no cost; there are tests_used"):
+    with pytest.raises(InputError, match="prices: 'beds' is not a cost; there are tests_used"):
         STUDY.averted("traced", nothing="nothing", prices={"beds": 1.0})
 
 

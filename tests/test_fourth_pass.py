@@ -283,7 +283,7 @@ def test_messages_without_privacy_pay_in_the_small_city():
 def test_seeds_of_a_sweep_that_stand_there_twice_are_refused(tmp_path):
     (tmp_path / "study.toml").write_text("preset = 'quick'\nseeds = [1, 2, 1]\n")
     done = run("sweep", "study.toml", "--store", "runs", cwd=tmp_path)
-    line = "seeds: one of them stands there twice, which would count it twice"
+    line = "seeds: one of them is given twice, which would count it twice"
     assert (done.returncode, done.stderr) == (2, f"dnatrace: study.toml: {line}\n")
 
 

@@ -125,7 +125,7 @@ def test_days_beyond_its_memory_are_refused(stand_in):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"n_people": 4999}, "5000 at least"),
+        ({"n_people": 4999}, "at least 5000"),
         ({"seed": 0}, "seeds of 1"),
         ({"seed": 2**31}, "seeds of 1"),
         ({"n_people": 5000, "initially_infected": 5001}, "between 0 and 5000"),

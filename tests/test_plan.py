@@ -1,16 +1,18 @@
 """`dnatrace plan`: budgets that hold, a search that finds what is known, the same when resumed."""
 
 import json
+from dataclasses import replace
 
 import numba
 import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.plans import comparison, planning, words
+from dnatrace.plans import assumptions, comparison, files, instructions, planning, words
 from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, Action, World, follow
 from dnatrace.plans.budgets import Budgets, Outcome
-from dnatrace.plans.comparison import NOTHING, PLAN
+from dnatrace.plans.comparison import NEXT_BEST, NOTHING, PLAN, STATUS_QUO
+from dnatrace.plans.intervals import fewer, interval, is_gain, is_loss, is_told, more
 from dnatrace.plans.search import Effort, Search, dominated, front_ranks, one_step_from
 from dnatrace.policy.household import Trigger
 from dnatrace.sweeps import sweep as sweeps
@@ -24,6 +26,13 @@ BUDGETS = Budgets(tests=0.02, quarantine=0.05, epsilon=5.0)
 EFFORT = Effort(evaluations=10, seeds=2, first_seeds=1)
 ARGUMENTS = ("plan", "--scenario", "autumn", "--tests", 0.02, "--quarantine", 0.05, "--epsilon", 5)
 SMALL = ("--people", 200, "--days", 10, "--evaluations", 5, "--seeds", 2)
+
+
+WORLDS = ["fewer follow", "fewer users", "more contagion"]
+
+
+def fewer_words(row):
+    return fewer(row, "infections_averted_vs_status_quo", "infections")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -110,8 +119,8 @@ def test_what_uses_more_than_a_budget_is_not_offered():
 def test_what_a_run_may_use():
     outcome = made_up(0.5, most_tests=0.02, most_quarantined=0.05, epsilon=5.0)
     assert outcome.within(BUDGETS)
-    for more in ({"most_tests": 0.021}, {"most_quarantined": 0.051}, {"epsilon": 5.1}):
-        assert not made_up(0.5, **more).within(BUDGETS), more
+    for over in ({"most_tests": 0.021}, {"most_quarantined": 0.051}, {"epsilon": 5.1}):
+        assert not made_up(0.5, **over).within(BUDGETS), over
     assert not made_up(0.5, epsilon=None).within(BUDGETS)  # nothing bounds it
 
 
@@ -173,13 +182,209 @@ def test_budgets_hold_on_every_day_of_every_run(plan):
 def test_a_plan_says_what_was_measured(plan):
     said = words.recommendation(plan)
     row = next(row for row in plan.rows() if row["recommended"])
-    fewer = plan.study.difference(NOTHING, PLAN, "attack_rate").mean * 10_000
-    assert row["infections_averted_vs_nothing"] == pytest.approx(fewer)
-    assert words.interval(row, "infections_averted_vs_nothing") in said["brings"]
-    assert "28 % have the app" in said["unknown"][0]
+    averted = plan.study.difference(NOTHING, PLAN, "attack_rate").mean * 10_000
+    assert row["infections_averted_vs_nothing"] == pytest.approx(averted)
+    assert fewer(row, "infections_averted_vs_nothing", "infections") in said["brings"]
+    assert fewer_words(row) in said["brings"]
+    assert fewer_words(row) in said["in_short"]
+    assert "28 % have the app" in said["depends"][0]
     keys = {margin["key"] for margin in comparison.margins(plan.study, plan.steps)}
     assert {"more tests", "more quarantine", "epsilon", "messages", "exact messages"} <= keys
+    lines = [*words.margin_lines(plan, parts=True), *words.margin_lines(plan, parts=False)]
+    assert len(lines) == len(plan.steps)
     assert set(plan.study.seeds).isdisjoint(plan.search.seeds)
+
+
+def row_of(mean, low=None, high=None):
+    return {"n": mean, "n_low": low, "n_high": high}
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (row_of(3871.6, 3455.1, 4288.2), "3,870 (3,460 to 4,290)"),
+        (row_of(96.1, -31.9, 224.0), "100 (−30 to 220)"),
+        (row_of(0.0337, 0.00144, 0.066), "0.034 (0.001 to 0.066)"),
+        (row_of(1.2773, 1.2688, 1.2858), "1.28 (1.27 to 1.29)"),
+        (row_of(0.495, 0.495, 0.495), "0.495"),
+        (row_of(-4.07e-21, -8.64e-05, 8.64e-05), "0"),
+        (row_of(12.3), "12.3 (one seed: no interval)"),
+        (row_of(-0.2, -1.2, 0.8), "−0.2 (−1.2 to 0.8)"),
+        (row_of(-0.01, -1.2, 1.18), "0.0 (−1.2 to 1.2)"),
+    ],
+)
+def test_numbers_have_no_more_digits_than_their_intervals_allow(row, told):
+    assert interval(row, "n") == told
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (row_of(392.0, 250.0, 535.0), "390 (250 to 540) more tests"),
+        (row_of(-392.0, -535.0, -250.0), "390 (250 to 540) fewer tests"),
+        (row_of(-87.1, -188.0, 14.2), "no difference in tests that could be told (−190 to 10)"),
+        (row_of(-4.07e-21, -8.64e-05, 8.64e-05), "as many tests"),
+        (row_of(0.0, 0.0, 0.0), "as many tests"),
+        (row_of(0.0), "as many tests"),
+        (row_of(-3.0), "3 (one seed: no interval) fewer tests"),
+    ],
+)
+def test_a_difference_whose_interval_holds_0_is_none(row, told):
+    assert more(row, "n", "tests") == told
+    turned = row_of(-row["n"], *(None if row[e] is None else -row[e] for e in ("n_high", "n_low")))
+    assert fewer(turned, "n", "tests") == told
+
+
+def test_what_is_told_apart_from_0():
+    assert is_told(row_of(1.0, 0.1, 2.0), "n")
+    assert is_told(row_of(-1.0, -2.0, -0.1), "n")
+    assert is_told(row_of(1.0, -0.1, 2.0), "n") is False
+    assert is_told(row_of(1.0), "n") is None
+    assert is_gain(row_of(1.0), "n")
+    assert not is_gain(row_of(1.0, -0.1, 2.0), "n")
+    assert is_loss(row_of(-1.0, -2.0, -0.1), "n")
+    assert not is_loss(row_of(-1.0), "n")
+    assert not is_loss({}, "n")
+
+
+def test_no_sentence_has_a_gain_out_of_noise(plan, monkeypatch):
+    """Exact messages lose against none: then no share of what they gain is told."""
+    rows = comparison.margins(plan.study, plan.steps)
+    for row in rows:
+        high = 14.2 if row["key"] == "messages" else -101.0
+        row.update({"infections_averted": -199.0, "infections_averted_low": -297.0})
+        row["infections_averted_high"] = high
+    monkeypatch.setattr(comparison, "margins", lambda *_: rows)
+    gap = {"share": None, "low": None, "high": None}
+    monkeypatch.setattr(comparison, "gap_recovered", lambda _: gap)
+    said = words.recommendation(plan)["privacy"]
+    assert "which are not private: 199 (101 to 297) more infections." in said
+    assert "at ε = 5: no difference in infections that could be told" in said
+    assert "the promise to a person costs nothing that could be told" in said
+    assert "% (" not in said
+    gap |= {"share": 0.5, "low": 0.2, "high": 0.9}
+    assert "have 50 % (20 to 90 %) of what exact ones" in words.recommendation(plan)["privacy"]
+
+
+def test_other_plans_are_told_by_what_they_do_instead():
+    action = Action(method=FLOOR, tests=0.5, waits=True, household_days=5, by_score=0.5)
+
+    def instead(**changes):
+        return instructions.instead(replace(action, **changes), action, WORLD, BUDGETS)
+
+    assert instead() == "The same"
+    assert instead(household_days=0) == "No quarantine of housemates"
+    assert instead(waits=False) == "Not: the ill wait for their result at home"
+    assert instead(household_days=7) == (
+        "Housemates of a person who tested positive at home for 7 days"
+    )
+    told = instead(method="headcount", epsilon=5.0, by_score=0.0)
+    assert told == "Scores from headcount, ε = 5; no quarantine by score"
+    assert instead(negative_ends=True) == "A negative test ends a quarantine"
+
+
+def test_every_alternative_is_told_and_differs(plan):
+    told = dict(files.front_lines(plan))
+    assert set(told) == set(plan.front) - {PLAN}
+    assert "The same" not in told.values()
+
+
+def test_what_to_do_in_one_sentence():
+    def told(**action):
+        return instructions.in_short(Action(**action), WORLD, BUDGETS)
+
+    assert told(tests=0.0) == "Do nothing."
+    assert (
+        told(tests=0.5) == "Up to 1 % of the people are tested per day, those with symptoms first."
+    )
+    everything = told(
+        method=FLOOR, tests=1.0, for_scores=1.0, waits=True, household_days=5, by_score=0.5
+    )
+    assert everything == (
+        "Housemates of a person who tested positive stay at home for 5 days; whoever is tested "
+        "because of symptoms waits at home for the result; the app users with the highest scores, "
+        "up to 2.5 % of the people, stay at home for 10 days; up to 2 % of the people are tested "
+        "per day; no phone sends anything."
+    )
+    assert told(method="headcount", epsilon=2.0).endswith("with noise, ε = 2 per person.")
+
+
+def test_other_worlds_differ_in_one_assumption():
+    base = WORLD.usual.as_dict()
+    found = {one.key: one for one in assumptions.other_worlds(WORLD)}
+    assert list(found) == WORLDS
+    follow_less = found["fewer follow"].world.usual
+    assert follow_less.isolation.adherence == pytest.approx(0.4)
+    assert follow(follow_less, "quarantine") == follow(follow_less, "household") == 0.4
+    assert found["fewer users"].world.usual.app.adoption == 0.14
+    more_ill = found["more contagion"].world.usual
+    assert more_ill.simulator.transmissibility == pytest.approx(0.72)
+    assert more_ill.as_dict() | {"simulator": 0} == base | {"simulator": 0}
+    school = World(scenario="school-term", overrides=TINY)
+    less = assumptions.other_worlds(school)[0].world.usual
+    assert (less.policy.manual.adherence, less.policy.household.adherence) == (0.4, 0.6)
+    listed = World(scenario="autumn", overrides=TINY | {"app.adoption": [0.2] * 9})
+    assert assumptions.other_worlds(listed)[1].world.usual.app.adoption == [0.1] * 9
+    none = World(scenario="autumn", overrides=TINY | {"isolation.adherence": 0.1})
+    assert assumptions.other_worlds(none)[0].world.usual.isolation.adherence == 0.0
+
+
+def test_the_plan_is_compared_with_what_is_done_today_in_the_same_world(plan):
+    rows = assumptions.rows_of(plan.study, plan.other_worlds)
+    assert [row["key"] for row in rows] == WORLDS
+    for row in rows:
+        labels = [f"{row['key']}: {name}" for name in (STATUS_QUO, PLAN)]
+        gain = plan.study.difference(*labels, "attack_rate").mean * 10_000
+        assert row["infections_averted_vs_status_quo"] == pytest.approx(gain)
+        assert (f"{row['key']}: {NEXT_BEST}" in plan.study.summaries) == bool(plan.next_best)
+    ill = plan.study.spread(STATUS_QUO, "attack_rate").mean
+    assert rows[2]["infected_share_status_quo"] > ill  # they do differ
+    assert len(words.world_lines(plan)) == 3
+
+
+def made_up_worlds(monkeypatch, *gains):
+    rows = [
+        {
+            "key": key,
+            "if": f"it is {key}",
+            "infections_averted_vs_status_quo": mean,
+            "infections_averted_vs_status_quo_low": mean - 50.0,
+            "infections_averted_vs_next_best": mean - 300.0,
+            "infections_averted_vs_next_best_high": mean - 250.0,
+        }
+        for key, mean in gains
+    ]
+    monkeypatch.setattr(assumptions, "rows_of", lambda *_: rows)
+
+
+def test_where_the_plan_would_fail_is_said_first(plan, monkeypatch):
+    made_up_worlds(monkeypatch, ("dry", 400.0), ("wet", 300.0))
+    said = words.recommendation(plan)["in_short"]
+    assert "It stays better than today where one assumption is wrong (dry, wet)." in said
+    assert "averts more if" not in said
+    made_up_worlds(monkeypatch, ("dry", 400.0), ("wet", 20.0))
+    said = words.recommendation(plan)["in_short"]
+    assert "It is not shown to be better than today if it is wet." in said
+    assert (f"({plan.next_best}) averts more if it is wet." in said) == bool(plan.next_best)
+
+
+def test_who_bears_it_is_told(plan):
+    lines = words.bears_lines(plan)
+    rows = plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist()
+    days = {
+        row["group"]: row["mean"]
+        for row in rows
+        if (row["grouped_by"], row["quantity"]) == ("age", "isolation_days_per_person")
+        and row["mean"] is not None
+    }
+    most = max(days, key=days.__getitem__)
+    assert any(f"By age the most is borne by people of {most}:" in line for line in lines)
+    summaries = plan.study.summaries[PLAN]
+    total, idle = (
+        sum(one[f"isolation_person_days{end}"] for one in summaries) for end in ("", "_uninfected")
+    )
+    if total:
+        assert any(f"{100 * round(idle / total, 2):.3g} % are of people not" in x for x in lines)
 
 
 def test_what_staff_do_is_told_where_there_are_any(tmp_path):
@@ -202,6 +407,7 @@ def test_nothing_to_avert_means_nothing_to_do(tmp_path):
     said = words.recommendation(found)
     assert said["do"] == ["Do nothing."]
     assert said["brings"].startswith("Nothing was found")
+    assert said["in_short"].startswith("Do nothing. Nothing was found")
 
 
 @pytest.mark.parametrize(
@@ -270,13 +476,17 @@ def test_the_command_resumes_and_gives_the_same(tmp_path, monkeypatch):
     assert values["margins"]
     assert values["recommendation"]["do"]
     names = {"plan.json", "plan.md", "plan.html", "plan-front.csv", "plan-margins.csv"}
+    names |= {"plan-worlds.csv"}
+    assert [world["key"] for world in values["other_worlds"]] == WORLDS
     assert names | {"plan-evaluations.csv", "runs"} == {path.name for path in out.iterdir()}
     page = (out / "plan.html").read_text("utf-8")
     assert "<svg" in page
     assert "<script" not in page
     assert str(tmp_path) not in page
     shown = command_line.run(*ARGUMENTS, *SMALL, "--store", out / "runs", "-q")
+    assert shown.stdout.startswith(values["recommendation"]["in_short"])
     assert "What to do" in shown.stdout
+    assert "If the world is another one" in shown.stdout
     assert "one more percent of tests".capitalize() in shown.stdout
 
 

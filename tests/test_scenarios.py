@@ -1,14 +1,16 @@
 """Scenarios: they load, every number has its source, and what is given wins over them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
-from dnatrace.runs.config import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.scenarios import ALIASES, read_scenario, scenario_names
+from dnatrace.settings import Settings, setting
 from dnatrace.sweeps.sweep import expand
 
 from . import command_line
@@ -35,6 +37,57 @@ def test_a_scenario_loads_and_every_number_has_a_source(name):
         if key != "simulator.distancing":
             assert told[key] == value, key
     assert config.method == load_config().method  # a scenario says nothing about the method
+
+
+def sourceless(section, path):
+    """Yield numbers of a section that mean something (not: none, all, unchanged) without source."""
+    for name, field in type(section).model_fields.items():
+        value, key = getattr(section, name), f"{path}.{name}"
+        if isinstance(value, Settings):
+            yield from sourceless(value, key)
+        elif (
+            isinstance(value, int | float)
+            and value not in (0, 1)  # nor True, nor False
+            and not (field.json_schema_extra or {}).get("source")
+        ):
+            yield key
+
+
+def test_every_default_of_the_world_names_its_source():
+    config = RunConfig(policy={"name": "levers"})
+    sections = ("policy", "isolation", "tests", "app", "simulator")
+    assert [key for name in sections for key in sourceless(getattr(config, name), name)] == []
+
+    class Lever(Settings):
+        days: int = setting(10, "by nobody")
+        share: float = setting(1.0, "all of them")
+        delay: int = setting(3, "by somebody", source="a paper")
+
+    assert list(sourceless(Lever(), "lever")) == ["lever.days"]
+
+
+CHOSEN = ("chosen", "as the isolation of a case", "levers of policy/")
+PAGE = Path(__file__).parents[1] / "docs" / "world.md"
+
+
+def checked_sources():
+    """Return the names of sources in the table of the page that says how each was checked."""
+    table = (
+        PAGE.read_text("utf-8").partition("## How sources were checked")[2].partition("\n## ")[0]
+    )
+    return [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:]
+
+
+def unchecked(source):
+    return not source.startswith(CHOSEN) and not any(name in source for name in checked_sources())
+
+
+def test_the_page_says_how_every_source_was_checked():
+    assert len(checked_sources()) > 10
+    for scenario in dt.scenarios().values():
+        for key, source in scenario.sources.items():
+            assert not unchecked(source), f"{scenario.name}: {key}: {source}"
+    assert unchecked("Nobody et al. 2020")
 
 
 def test_what_is_given_wins():

@@ -117,7 +117,7 @@ def test_without_a_grid_only_seeds():
         ({"seeds": []}, "seeds: give a list"),
         ({"seeds": [1.5]}, "seeds: give a list"),
         ({"seeds": [True]}, "seeds: give a list"),
-        ({"seeds": [1, 2, 1]}, "seeds: one of them stands there twice"),
+        ({"seeds": [1, 2, 1]}, "seeds: one of them is given twice"),
         ({"seeds": {"first": 1}}, "seeds: give a list"),
         ({"seeds": [1], "grid": {"seed": [1]}}, "seed is not part of the grid"),
         ({"seeds": [1], "grid": {"people": []}}, "people: the list of values is empty"),
@@ -379,6 +379,34 @@ def test_workers_end_when_the_sweep_is_killed(grid, tmp_path):
     while any(Path(f"/proc/{p}").exists() for p in orphans) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not any(Path(f"/proc/{p}").exists() for p in orphans)
+
+
+def test_batches_can_share_their_workers(tmp_path, monkeypatch):
+    """One worker for two batches, another after an interrupt, and none left in the end."""
+    started, start = [], processes._Team.start_worker
+
+    def counted(team):
+        start(team)
+        started.append(team.workers[-1].process)
+
+    monkeypatch.setattr(processes._Team, "start_worker", counted)
+    configs = expand(SMALL | {"seeds": [1, 2, 3, 4], "method": {"name": "random"}})
+    with processes.workers_stay():
+        for config in configs[:2]:
+            assert sweep([config], tmp_path, workers=1).complete == 1
+        assert len(started) == 1
+        assert started[0].is_alive()
+        threads = processes.usable_cores()
+        batch = processes.run_locally(configs, workers=1, threads=threads, done=lambda _: False)
+        next(batch)
+        batch.close()  # in the midst of it
+        assert not started[0].is_alive()
+        assert sweep(configs, tmp_path, workers=1).complete == 2
+        assert len(started) == 2
+    assert not any(process.is_alive() for process in started)
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    assert sweep(configs, tmp_path.with_name("alone")).complete == 4
+    assert contents(tmp_path) == contents(tmp_path.with_name("alone"))
 
 
 def test_a_run_that_kills_its_workers_is_reported():

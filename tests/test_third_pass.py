@@ -53,7 +53,7 @@ def test_lists_that_cannot_be_are_told_with_their_place(tmp_path):
     assert (done.returncode, done.stderr) == (2, "dnatrace: 1000000 days are more than 10000\n")
     rates = ("--false-positive-rate", "1", "--false-negative-rate", "1")
     done = run("infer", "c.csv", "t.csv", *rates, cwd=tmp_path)
-    assert "speaks against infection" in done.stderr
+    assert "is then evidence against infection" in done.stderr
 
 
 def test_sizes_may_be_numbers_of_numpy():
@@ -90,7 +90,7 @@ def test_files_of_many_runs_are_not_files_of_one(tmp_path):
     done = run("sweep", "many.toml", "--store", "runs", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "dnatrace: many.toml: seed: give seeds, a list, in its place\n",
+        "dnatrace: many.toml: seed: give seeds, a list, instead\n",
     )
 
 

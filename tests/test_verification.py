@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from verification import (
     city,
     closed_loop,
     effects,
+    front_figure,
     inference,
     levers,
     ordering,
@@ -37,6 +39,8 @@ from verification import (
     threshold,
     units,
     world,
+    world_advice,
+    world_words,
 )
 
 
@@ -132,6 +136,22 @@ def test_inference(quick, tmp_path):
     assert (tmp_path / "table.svg").read_text().startswith("<?xml")
 
 
+def test_rows_of_the_whole_table_of_inferences():
+    """Every row at 4 % tests, those of the figure everywhere; fewer seeds where the page says n."""
+    options = SimpleNamespace(only=None, symptoms=True, tests="0.08,0.04", quick=False)
+    world = SimpleNamespace(**vars(options), simulator=None, people=None, days=None)
+    call = closed_loop.Call(module="m", command="c", options=world, seeds=tuple(range(20)))
+    configs = inference.configurations(call)
+    alone = {name for name, capacity, asked in configs if capacity == 0.04 and not asked}
+    assert alone == {*inference.MAIN, *inference.ONE_SETTING}
+    others = {name for name, capacity, asked in configs if capacity == 0.08 or asked}
+    assert others == set(inference.DRAWN)
+    seeds = {label: len(inference.seeds_of(call, label)) for label in configs}
+    assert seeds["bp", 0.08, False] == seeds["bp, 4 cold rounds", 0.04, False] == 20
+    assert seeds["bp, 4 rounds", 0.04, False] == inference.N_ONE_SETTING
+    assert seeds["bp", 0.08, True] == inference.N_SYMPTOMS
+
+
 def test_inference_from_a_store(quick, tmp_path, capsys):
     """Rows have the runs that are there, from the first seed on; nothing is run."""
     kept = tmp_path / "store"
@@ -205,7 +225,8 @@ def test_world(quick):
     told = {(r["against"], r["quantity"]): r["mean"] for r in some["averted"]}
     assert told[world.NOTHING, "infections averted"] == pytest.approx(expected)
     assert "## Averted and costs, against status quo" in shown
-    assert "- adoption-60: exact counts avert" in shown
+    assert "- adoption-60: against public facts exact counts have" in shown
+    assert shown.startswith("# The world: scenarios and methods\n\n## What to do\n\n1. Rank people")
     assert set(world.PROTOTYPE) <= {(cell, name) for cell in world.CELLS for name in world.METHODS}
     rows, _, _ = quick(world, "--methods", "random")
     assert {r["method"] for r in rows} == {world.STATUS_QUO, "random", world.NOTHING}
@@ -213,10 +234,58 @@ def test_world(quick):
         world.main(["--quick", "--methods", "by chance"])
 
 
-def test_levers(capsys, monkeypatch):
+def made_up_world(**infected):
+    """Return a study of one scenario by the shares infected of its methods."""
+    names = {"floor": world_words.FLOOR, "quo": world_words.STATUS_QUO}
+    names |= {"exact": world_words.EXACT, "private": world_words.PRIVATE, "default": "headcount"}
+    names |= {"beliefs": "fn (two rounds)"}
+    cell, n_seeds = infected.pop("cell", "adoption-60"), 4
+    wobble = [0.001 * ((7 * seed) % 5) for seed in range(n_seeds)]
+    return Study(
+        seeds=tuple(range(n_seeds)),
+        summaries={
+            (cell, names[key]): [
+                {"attack_rate": share + w, "people": 1000, "isolation_person_days": 100.0}
+                for w in (wobble if key != "exact" else wobble[::-1])
+            ]
+            for key, share in infected.items()
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("infected", "use", "told"),
+    [
+        ({"exact": 0.4, "private": 0.4}, "public facts", "Send no messages"),
+        ({"exact": 0.2, "private": 0.3}, world_words.PRIVATE, "`news` keeps 50 % of it in adop"),
+        ({"exact": 0.2, "private": 0.4}, "public facts", "keeps nothing that could be told in ad"),
+        # By chance: noise cannot gain what exact counts do not.
+        ({"exact": 0.4, "private": 0.3}, "public facts", "Send no messages"),
+        ({"floor": 0.5, "exact": 0.2, "private": 0.2}, "the levers alone", "Not shown in: adopt"),
+        ({"exact": 0.4, "private": 0.4, "default": 0.6}, "public facts", "switch it off there"),
+        ({"exact": 0.4, "private": 0.4, "default": 0.5}, "public facts", "is nowhere worse"),
+        ({"exact": 0.4, "private": 0.4, "beliefs": 0.45}, "public facts", "Do not pass on bel"),
+    ],
+)
+def test_the_advice_follows_from_the_runs(infected, use, told):
+    page = world_advice.head(made_up_world(**({"quo": 0.5, "floor": 0.4} | infected)))
+    assert page[:2] == ["## What to do", ""]
+    (row,) = [line for line in page if line.startswith("| adoption-60 |")]
+    assert f"| {use} |" in row
+    assert told in "\n".join(page)
+    beliefs = any("Do not pass on beliefs" in line for line in page)
+    assert beliefs == ("beliefs" in infected)
+
+
+def test_levers(quick, capsys, monkeypatch):
     pytest.importorskip("covasim", reason="Covasim is not installed")
-    assert levers.main(["--quick"]) == 0
-    assert "2 seeds: " in capsys.readouterr().out
+    capsys.readouterr()  # it greets
+    rows, record, shown = quick(levers)
+    assert [row["number"] for row in rows] == list(levers.NUMBERS)
+    ours, theirs = (record["rows"][0][f"{name}_values"] for name in ("levers", "covasim"))
+    gap = sum(a - b for a, b in zip(ours, theirs, strict=True)) / 2
+    assert float(rows[0]["difference"]) == pytest.approx(gap)
+    assert "Tracing averts at least" in shown
 
     def made_up(ever):
         return lambda size, seed, traced: dict.fromkeys(levers.NUMBERS, ever(seed, traced))
@@ -226,9 +295,12 @@ def test_levers(capsys, monkeypatch):
         theirs = made_up(lambda seed, traced, more=more: 20 + more * (1 + 2 * (seed % 2) - 1.5))
         monkeypatch.setattr(levers, "by_covasim", theirs if more == 1 else made_up(lambda *_: 50))
         assert levers.main(["--seeds", "4"]) == code
+        assert ("DISAGREE" in capsys.readouterr().out) == (code == 1)
     untraced = made_up(lambda seed, traced: 50)  # tracing without effect: nothing was compared
     monkeypatch.setattr(levers, "by_levers", untraced)
     assert levers.main(["--seeds", "4"]) == 1
+    with pytest.raises(SystemExit):
+        levers.main(["--seeds", "1"])
 
 
 def test_effects(quick):
@@ -377,3 +449,22 @@ def test_no_panel_of_the_figure_of_a_person_is_cut():
     assert len(panels) == 3
     assert all(max(row["mean"] for row in rows) < axes.get_ylim()[1] for axes in panels)
     assert all(min(row["mean"] for row in rows) > axes.get_ylim()[0] for axes in panels)
+
+
+def test_the_picture_of_the_readme_shows_both_results(tmp_path, capsys):
+    """Its points are those of the results that are kept, and all of them are in sight."""
+    out = tmp_path / "front.svg"
+    assert front_figure.main(["--out", str(out)]) == 0
+    assert capsys.readouterr().out == "wrote front.svg\n"
+    assert out.read_text("utf-8").count("<svg") == 1
+    kept = [
+        json.loads((front_figure.RESULTS / f"{n}.json").read_text())
+        for n in ("inference", "person")
+    ]
+    rows = [one["rows"] for one in kept]
+    without, plenty, scarce = front_figure.drawn(*rows).axes
+    labels = {label for axes in (without, plenty) for label in axes.get_legend_handles_labels()[1]}
+    assert {*front_figure.SHOWN, "headcount, daily", "headcount, news"} <= labels
+    for axes, capacity in ((plenty, 0.08), (scarce, 0.04)):
+        means = [row["mean"] for row in rows[1] if row["capacity"] == capacity]
+        assert axes.get_ylim()[0] < min(means) <= max(means) < axes.get_ylim()[1]

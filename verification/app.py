@@ -1,9 +1,10 @@
-"""The live page, measured: `python -m verification.app`.
+"""Measure the live page: `python -m verification.app`.
 
-Starts `dnatrace app` as a person does and drives it with Chromium: how long until the page is
-there, until the first day after a click, until the first answer; how many frames per second are
-drawn while the curves of twenty seeds grow; and how much memory the server has after many runs.
-`--quick` takes two seeds and few runs: a check that everything is measured, no measurement.
+Starts `dnatrace app` as a person would and drives it with Chromium: how long it takes until the
+page is there, until the first day after a click, and until the first answer; how many frames per
+second are drawn while the curves of twenty seeds grow; and how much memory the server uses after
+many runs. `--quick` takes two seeds and few runs: it checks that everything can be measured, and
+measures nothing.
 """
 
 import argparse
@@ -45,9 +46,9 @@ class Server:
     """A running `dnatrace app`.
 
     Attributes:
-        process: of it.
-        address: of its page.
-        seconds: until the address was printed.
+        process: its process.
+        address: the address of its page.
+        seconds: how long it took until the address was printed.
     """
 
     process: subprocess.Popen[str]
@@ -70,7 +71,7 @@ class Server:
 
 @contextmanager
 def served(store: Path) -> Iterator[Server]:
-    """Start the command, and interrupt it in the end as a person does."""
+    """Start the command, and interrupt it at the end as a person would."""
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "dnatrace", "app", "--no-browser", "--store", str(store)],
@@ -99,7 +100,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def opened(browser: Browser, server: Server, link: str = "") -> tuple[Page, float]:
-    """Return a page that can be used, and how long that took."""
+    """Return a page that is ready to use, and how long that took."""
     start = time.perf_counter()
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.set_default_timeout(600_000)
@@ -115,7 +116,7 @@ def until(page: Page, expression: str) -> None:
 
 
 def first_question(page: Page) -> dict[str, float]:
-    """Press Run once and measure until the first day and until the first sentence."""
+    """Press Run once and measure the time until the first day and until the first sentence."""
     start = time.perf_counter()
     day = page.evaluate(FIRST_DAY)
     until(page, "/instead of/.test(document.getElementById('sentence').textContent)")
@@ -125,7 +126,7 @@ def first_question(page: Page) -> dict[str, float]:
 
 
 def frames(page: Page) -> dict[str, float]:
-    """Run what the page has been given and look at the time between frames until the end."""
+    """Run the page's settings and record the time between frames until the end."""
     page.evaluate(FRAMES)
     page.locator("#run").click()
     until(page, OVER)
@@ -139,7 +140,7 @@ def frames(page: Page) -> dict[str, float]:
 
 
 def memory(server: Server, studies: int) -> dict[str, float]:
-    """Run many small studies of three runs, and compare the memory of the server."""
+    """Run many small studies of three runs each, and compare the memory of the server."""
     held = []
     for seed in range(studies):
         changes = {"people": 500, "days": 30, "seed": 5000 + seed}

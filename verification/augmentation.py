@@ -3,11 +3,12 @@
 `dpfn-s` and `dna` in the closed loop: the city, 10,000 people, 100 days, 8 % tests per day, ε = 1
 per release, twenty seeds that nothing was trained or chosen on. Each runs as published (with preset
 `paper` and the paper's network) and sound (preset `standard` and our network), at γ = 0.7 and at
-its own best γ, chosen by the mean peak on three other seeds. Reported: peak of infected people in ‰
-with its 90 % Student-t interval, median and 95th percentile, and the difference that the network
-makes, paired by seed.
+its own best γ, chosen by the mean peak on three other seeds. The report gives the peak of infected
+people in ‰ with its 90 % Student-t interval, median and 95th percentile, and the difference that
+the network makes, paired by seed.
 
-A store keeps finished runs, so that an interrupted call resumes. About ten minutes on two cores.
+A store keeps finished runs, so that an interrupted call resumes. It takes about ten minutes on two
+cores.
 """
 
 import sys

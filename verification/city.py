@@ -4,7 +4,7 @@ Run `python -m verification.city [--seeds 20]`. Prints a table (quantity, refere
 error, z, ok) and exits with 1 when a quantity is off by more than its tolerance plus three standard
 errors of the difference. At that width a quantity that agrees exactly is flagged less than three
 times in a thousand, and never in practice where the tolerance exceeds the standard error.
-`reference/README.md` beside this file says what the reference is and how it was measured.
+`reference/README.md` next to this file says what the reference is and how it was measured.
 """
 
 import argparse
@@ -39,7 +39,7 @@ PEAK, DAY_OF_PEAK, ATTACK_RATE = 0.02, 4.0, 0.02
 DEATHS = 0.0003  # no published tolerance: set when both figures (0.0057, 0.0059) were known
 CONTACTS, TIMES = 0.02, 0.05  # relative
 SHARES, COURSE_FRACTION, OUTCOME_FRACTION = 0.002, 0.01, 0.002
-CURVE = 0.002  # relative; the means over seeds of the reference's own networks enter the curve
+CURVE = 0.002  # relative; the curve depends on means over seeds of the reference's own networks
 INTERACTIONS = 0.02  # relative
 
 
@@ -51,7 +51,7 @@ def read_reference(name: str) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One quantity beside its reference."""
+    """One quantity and its reference."""
 
     quantity: str
     reference: float
@@ -63,7 +63,7 @@ class Comparison:
     def z(self) -> float:
         """The difference in standard errors; infinite when there is no sampling error."""
         difference = self.ours - self.reference
-        if abs(difference) < 1e-12:  # equal but for the order of additions
+        if abs(difference) < 1e-12:  # equal except for the order of additions
             return 0.0
         if self.standard_error == 0.0:
             return math.copysign(math.inf, difference)
@@ -77,7 +77,7 @@ class Comparison:
 
 
 def compare_all(runs: Sequence[Run]) -> list[Comparison]:
-    """Compare everything that is known of the reference."""
+    """Compare everything that is known about the reference."""
     return [
         *compare_curve(),
         *compare_population(runs),
@@ -180,7 +180,7 @@ def compare_contacts(runs: Sequence[Run]) -> list[Comparison]:
         group = row["age_group"]
         ours = np.array([_contact_figures(run, kind, group, groups) for run in runs])
         name = f"{row['kind']} contacts {group}"
-        # Between the people of the reference; days of one person are taken as one observation.
+        # Between the people of the reference; the days of one person are taken as one observation.
         error = float(row["sd"]) / math.sqrt(n_people[group])
         zero = float(row["fraction_zero"])
         errors = (error, error, math.sqrt(zero * (1.0 - zero) / n_people[group]))
@@ -244,7 +244,7 @@ def compare_outcomes(runs: Sequence[Run]) -> list[Comparison]:
         "critical": (CourseState.CRITICAL, early, OUTCOME_FRACTION),
         "death": (CourseState.DEATH, early, OUTCOME_FRACTION),
     }
-    # Of the reference's infected, those by the last day that counts: both are in its tables.
+    # The reference's people infected by the last day that counts: both are in its tables.
     n_early = sum(
         int(_row("times_between_states.csv", "transition", name)["n"])
         for name in ("infection_to_recovered_all", "infection_to_death")

@@ -1,4 +1,4 @@
-"""What the scripts that run closed loops share: options, studies, files."""
+"""What scripts that run closed loops share: options, studies, files."""
 
 import argparse
 import re
@@ -26,7 +26,7 @@ from dnatrace.sweeps.spread import CONFIDENCE
 from dnatrace.sweeps.study import Label, Study, run_study
 
 PEAK = "peak_infected"
-VALIDATION = (501, 502, 503)  # seeds on which settings are chosen, and nothing else is done
+VALIDATION = (501, 502, 503)  # seeds on which settings are chosen, used for nothing else
 QUICK: dict[str, Any] = {"people": 150, "days": 10, "initially_infected": 10}
 WARNING = "QUICK: a tiny city on two seeds. These numbers mean nothing; the script works."
 DOCS = Path(__file__).parents[1] / "docs"
@@ -39,10 +39,10 @@ class Call:
     """One call of a script.
 
     Attributes:
-        module: of the script.
-        command: that repeats the call, without the folders of this machine.
-        options: as given.
-        seeds: for what is reported.
+        module: the module of the script.
+        command: the command that repeats the call, without the folders of this machine.
+        options: the options as given.
+        seeds: the seeds of what is reported.
     """
 
     module: str
@@ -52,16 +52,16 @@ class Call:
 
     @property
     def quick(self) -> bool:
-        """Whether only to show that the script works."""
+        """Whether the call only shows that the script works."""
         return bool(self.options.quick)
 
     @property
     def validation(self) -> tuple[int, ...]:
-        """Seeds on which settings are chosen."""
+        """The seeds on which settings are chosen."""
         return VALIDATION[:2] if self.quick else VALIDATION
 
     def some(self, items: Sequence[Item], n: int = 1) -> Sequence[Item]:
-        """Return all of the items, or the first few of a quick call."""
+        """Return all of the items, or the first few in a quick call."""
         return items[:n] if self.quick else items
 
     def configuration(self, *, preset: str = "standard", **settings: Any) -> RunConfig:
@@ -77,7 +77,7 @@ class Call:
     ) -> Study[Label]:
         """Run configurations on the seeds of the call; a store resumes what was interrupted.
 
-        A failed run raises, unless a store is given here for a script that reads it afterwards.
+        A failed run raises, unless a store is given here for a script to read afterwards.
         """
         return run_study(
             configs,
@@ -91,7 +91,7 @@ class Call:
     def report(
         self, rows: Sequence[dict[str, Any]], *, title: str, notes: Sequence[str], **more: Any
     ) -> None:
-        """Print the rows as Markdown and write them to `--out`, with CSV and JSON beside it.
+        """Print the rows as Markdown and write them to `--out`, with CSV and JSON next to it.
 
         `more` is as for `study_files`.
         """
@@ -120,30 +120,41 @@ def parser(
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--out", type=Path, help="a Markdown file; CSV and JSON go beside it")
-    made.add_argument("--store", type=Path, help="directory of finished runs; resumes a call")
+    made.add_argument("--out", type=Path, help="a Markdown file; CSV and JSON go next to it")
+    made.add_argument("--store", type=Path, help="a directory of finished runs; resumes a call")
     made.add_argument("--seeds", type=int, default=seeds)
     made.add_argument("--first-seed", type=int, default=first_seed)
     made.add_argument("--workers", type=int)
     if may_be_unfinished:
-        made.add_argument("--finished", action="store_true", help="what the store has, no new run")
+        made.add_argument("--finished", action="store_true", help="report the store, run nothing")
     made.add_argument("--quick", action="store_true", help="show in seconds that it works")
     return made
 
 
 def finished_or_run(
-    options: argparse.ArgumentParser, call: Call, configs: Mapping[Label, RunConfig]
+    options: argparse.ArgumentParser,
+    call: Call,
+    configs: Mapping[Label, RunConfig],
+    seeds_of: Mapping[Label, tuple[int, ...]] | None = None,
 ) -> dict[Label, Study[Label]]:
-    """Return the study that each label is part of: one, or by the seeds that a store has.
+    """Return the study of each label: labels with the same seeds share one.
 
-    With `--finished` nothing is run: a label has the first seeds of the call, up to one whose run
-    the store does not have.
+    With `--finished` nothing is run: a label has the first of its seeds, up to the first one whose
+    run the store does not have.
+
+    Args:
+        options: the parser of the script, for error messages.
+        call: the call of the script.
+        configs: the configurations by label.
+        seeds_of: the seeds by label; those of the call unless given.
     """
     if call.options.finished and call.options.store is None:
         options.error("--finished reads a --store")
     together: dict[tuple[int, ...], dict[Label, RunConfig]] = {}
     for label, config in configs.items():
-        seeds = _finished(call, config) if call.options.finished else call.seeds
+        seeds = call.seeds if seeds_of is None else seeds_of[label]
+        if call.options.finished:
+            seeds = _finished(call, config, seeds)
         together.setdefault(seeds, {})[label] = config
     found = [call.study(some, seeds) for seeds, some in together.items() if seeds]
     if not found:
@@ -152,12 +163,12 @@ def finished_or_run(
     return {label: by_label[label] for label in configs if label in by_label}
 
 
-def _finished(call: Call, config: RunConfig) -> tuple[int, ...]:
+def _finished(call: Call, config: RunConfig, seeds: tuple[int, ...]) -> tuple[int, ...]:
     def kept(seed: int) -> bool:
         run = config.model_copy(update={"seed": seed}).digest
         return store.is_complete(call.options.store / run)
 
-    return tuple(takewhile(kept, call.seeds))
+    return tuple(takewhile(kept, seeds))
 
 
 def read_call(
@@ -187,24 +198,28 @@ def study_files(
     title: str,
     command: str,
     notes: Sequence[str],
+    first: Sequence[str] = (),
     tables: Sequence[str] | None = None,
     **record: Any,
 ) -> dict[str, bytes]:
     """Return rows of a study as CSV, Markdown and JSON by name.
 
     Args:
-        stem: of the names.
-        rows: with common columns; what is a list or a mapping is left to the JSON.
-        title: of the page.
-        command: that made them.
+        stem: the stem of the names.
+        rows: rows with common columns; lists and mappings appear only in the JSON.
+        title: the title of the page.
+        command: the command that made them.
         notes: what a reader must know.
-        tables: lines of the page, where one table of all rows would not be read.
-        record: what the JSON has besides, the seeds for instance.
+        first: lines that a reader wants to see first, before how it was made.
+        tables: lines for the page, where one table of all rows would be unreadable.
+        record: what else the JSON has, for instance the seeds.
     """
     shown = [{k: v for k, v in r.items() if not isinstance(v, list | dict)} for r in rows]
     cells = [[_cell(value) for value in row.values()] for row in shown]
     head = [name.replace("_", " ") for name in shown[0]] if shown else []
-    page = [*page_head(title, command, notes), *(tables or markdown_table(head, cells))]
+    top, *how = page_head(title, command, notes)
+    lead = ["", *first, "## How this was made"] if first else []
+    page = [top, *lead, *how, *(tables or markdown_table(head, cells))]
     values = {"command": command, "notes": list(notes), "provenance": origin(), **record}
     return {
         f"{stem}.csv": as_csv(shown),

@@ -1,4 +1,4 @@
-"""Published effects beside ours: `python -m verification.effects --out docs/results/effects.md`.
+"""Compare published effects with ours: `python -m verification.effects --out FILE.md`.
 
 Sanity checks, not calibrations: what others found for household quarantine and for the rule of
 exposure-notification apps, and what our levers do on the city with rules as close as they can have
@@ -82,18 +82,18 @@ AUTUMN = "uk-2020-autumn"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """A published effect: how much smaller a number is with a lever than without.
+    """A published effect: how much smaller a number is with a lever than without it.
 
     Attributes:
-        name: in words.
-        metric: of the summary.
-        published: share by which it is smaller.
-        interval: of that, as published; None where there is none.
+        name: its name in words.
+        metric: the number of the summary.
+        published: the share by which it is smaller.
+        interval: the published interval of that; None where there is none.
         source: where it was published.
-        scenario: of ours; None for the standard city.
+        scenario: our scenario; None for the standard city.
         without: settings without the lever.
-        lever: settings with it.
-        at_least: whether the published number is a lower end.
+        lever: settings with the lever.
+        at_least: whether the published number is a lower bound.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Effect:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What an interval of ours must overlap."""
+        """The interval that ours must overlap."""
         if self.at_least:
             return self.published, 1.0
         return self.interval or (self.published, self.published)
@@ -188,7 +188,7 @@ def configurations(call: Call) -> dict[Label, RunConfig]:
 
 
 def smaller(study: Study[Label], effect: Effect) -> Spread:
-    """Return by which share a number is smaller with the lever: of the mean without, by seed."""
+    """Return by seed how much smaller a number is with the lever, as a share of the mean."""
     without, with_it = (
         study.spread((effect.name, which), effect.metric).values for which in ("without", "with")
     )

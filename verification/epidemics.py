@@ -1,4 +1,4 @@
-"""Uncontrolled epidemics of the city, and what of them is compared with the reference."""
+"""Uncontrolled epidemics of the city, and the figures that are compared with the reference."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ class Run:
 
 
 def measure(seed: int, parameters: CityParameters | None = None) -> Run:
-    """Run one epidemic without intervention and keep what is compared."""
+    """Run one epidemic without interventions and keep what is compared."""
     n_people = N_PEOPLE
     city = City(n_people=n_people, seed=seed, initially_infected=5, parameters=parameters)
     entered = np.full((n_people, N_STATES), -1, dtype=np.int32)

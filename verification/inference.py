@@ -5,26 +5,28 @@ nothing was chosen on. Factorised Neighbours as in the paper, with two rounds (o
 smaller prior, with susceptibility by age, with remembered positives; own-test messages heard once
 (`one-round`) and several times; belief propagation (`bp`) from yesterday's messages and from
 silence; own tests counted and read by the decoder of `headcount` almost without noise; public facts
-alone; the oracle; exploration by sampling. Reported: peak of infected people in ‰ with its 90 %
-Student-t interval and median, and the area under the ROC curve of the day.
+alone; the oracle; exploration by sampling. The report gives the peak of infected people in ‰ with
+its 90 % Student-t interval and median, and the area under the ROC curve of the day.
 
-`--symptoms` lets people with symptoms be tested besides, `--simulator covasim`, `--people` and
-`--days` take another world, `--figure` draws the peak against tests per day beside the page,
-`--look` compares scores with truth on the first seeds at 4 % tests: beliefs in tenths, and areas
-under the curve among those who were never and those who were once isolated. A store keeps what is
-finished; `--finished` reports the runs that it has and makes none: each row has the first of the
-seeds, up to one that is missing.
+The whole table has every row at 4 % tests, and those of the figure at the other numbers of tests:
+twenty seeds, ten for rows that only compare one setting, eight where people with symptoms are
+tested. `--only` takes some rows, at all numbers of tests and on all seeds.
+
+`--symptoms` also tests people with symptoms, `--simulator covasim`, `--people` and `--days` choose
+another world, `--figure` draws the peak against tests per day next to the page, `--look` compares
+scores with the truth on the first seeds at 4 % tests: beliefs in tenths, and areas under the curve
+among people who were never isolated and people who were. A store keeps what is finished;
+`--finished` reports the runs that it has and makes none: each row has the first of the seeds, up to
+the first that is missing.
 """
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from dnatrace.inference.course import EQUAL_AGES
 from dnatrace.runs import figures
@@ -34,9 +36,9 @@ from dnatrace.runs.run import build_loop
 from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE
 from dnatrace.sweeps.results import as_json, markdown_table, write_all
-from dnatrace.sweeps.spread import Spread
-from dnatrace.sweeps.study import PER_MILLE, Study
-from verification.closed_loop import PEAK, Call, finished_or_run, parser, read_call
+from dnatrace.sweeps.study import Study
+from verification.closed_loop import Call, finished_or_run, parser, read_call
+from verification.inference_figure import DRAWN, drawn
 
 FIRST_SEED = 16001
 CAPACITIES = (0.08, 0.04, 0.03, 0.02)  # share of people tested per day
@@ -48,7 +50,7 @@ EQUAL = list(EQUAL_AGES)
 
 
 def of_fn(rounds: int, ages: list[float], **more: Any) -> dict[str, Any]:
-    """Return settings of `fn` with rounds and susceptibilities of its own."""
+    """Return settings of `fn` with its own rounds and susceptibilities."""
     own = {"own_rounds": rounds, "susceptibility_by_age": ages} | more
     return {"method": "fn"} | {f"method.{name}": value for name, value in own.items()}
 
@@ -101,14 +103,39 @@ ASKING = {
     "policy.symptoms.severe": 1.0,
     "policy.symptoms.mild": 0.5,
 }
-DRAWN = {
-    "public facts": figures.GREY,
-    "fn, as in the paper": figures.ORANGE,
-    "fn, 2 rounds, by age": "#CC79A7",
-    "one-round": figures.GREEN,
-    "bp": figures.VERMILION,
-    "oracle": figures.BLUE,
-}
+# The rows of the whole table; each of the second list asks what one setting does to one of these.
+MAIN = (
+    "fn, as in the paper",
+    "fn, 2 rounds",
+    "fn, p0 = 1e-5",
+    "fn, 2 rounds, by age",
+    "one-round",
+    "bp",
+    "bp, 4 cold rounds",
+    "no cavity, 4 cold rounds",
+    "own tests counted, no noise",
+    "public facts",
+    "oracle",
+)
+ONE_SETTING = (
+    "fn, 2 rounds, by age, p0 = 1e-4",
+    "fn, 2 rounds, by age, p0 learned",
+    "fn, 2 rounds, by age, remembers",
+    "fn, 2 rounds, by age, P(I) alone",
+    "fn, 2 rounds, by age, times contacts",
+    "fn, 3 rounds, by age",
+    "fn, 3 rounds, by age, cavity",
+    "fn, 5 rounds, by age",
+    "fn, 5 rounds, by age, cavity",
+    "one-round, by age",
+    "one-round, p0 learned",
+    "one-round, infected within 14 days",
+    "one-round, tests drawn by score",
+    "bp, 4 rounds",
+    "own tests counted, least noise",
+)
+N_ONE_SETTING, N_SYMPTOMS = 10, 8  # seeds of these rows, and of all where symptoms are tested
+ALL_ROWS_AT = 0.04  # share tested per day at which every row is run
 LOOKED_AT = ("fn, as in the paper", "fn, 2 rounds, by age", "one-round", "bp")
 N_TENTHS = 10
 N_LOOKS = 2  # runs whose scores are compared with the truth
@@ -131,7 +158,7 @@ AREA = (
 PEAKS = "Peak of infected people in ‰, mean ± half width."
 FEWER = "n: runs of a row that has fewer, the first of these seeds; –: not run."
 WORLD = ("simulator", "people", "days")  # options that change the setting of all rows
-Label = tuple[str, float, bool]  # inference, share tested per day, whether people with symptoms are
+Label = tuple[str, float, bool]  # inference, share tested per day, whether symptoms are tested
 
 
 def capacities_of(call: Call) -> list[float]:
@@ -147,27 +174,49 @@ def configuration(call: Call, name: str, capacity: float, symptoms: bool = False
     return call.configuration(**settings)
 
 
-def configurations(call: Call, names: Sequence[str]) -> dict[Label, RunConfig]:
-    """Return every inference at every number of tests."""
+def configurations(call: Call) -> dict[Label, RunConfig]:
+    """Return the inferences that were asked for, or those of the whole table."""
     symptoms = [False, True] if call.options.symptoms else [False]
     return {
         (name, capacity, asked): configuration(call, name, capacity, asked)
         for asked in symptoms
         for capacity in capacities_of(call)
-        for name in names
+        for name in names_of(call)
         if not (asked and "policy.name" in INFERENCES[name])
+        and (call.options.only or _in_the_table(name, capacity, asked))
     }
+
+
+def names_of(call: Call) -> list[str]:
+    """Return the inferences that were asked for, or those of the whole table, in its order."""
+    if call.options.only:
+        return list(call.options.only.split(";"))
+    return [name for name in INFERENCES if name in (*MAIN, *ONE_SETTING)]
+
+
+def _in_the_table(name: str, capacity: float, symptoms: bool) -> bool:
+    return name in DRAWN or (capacity == ALL_ROWS_AT and not symptoms)
+
+
+def seeds_of(call: Call, label: Label) -> tuple[int, ...]:
+    """Return the seeds of a row: in the whole table the first ones for some of them."""
+    name, _, symptoms = label
+    if call.options.only:
+        return call.seeds
+    if symptoms:
+        return call.seeds[:N_SYMPTOMS]
+    return call.seeds[:N_ONE_SETTING] if name in ONE_SETTING else call.seeds
 
 
 def look(config: RunConfig) -> dict[str, Any]:
     """Run one loop and return its scores by tenth, and areas by whether people were isolated.
 
-    True is what the score claims: infected within the days that the method ranks by, or in E or I;
-    the last area is of E or I for every method.
+    A person is positive if what the score claims is true: infected within the days that the method
+    ranks by, or in E or I; the last area is for E or I for every method.
     """
     loop = build_loop(config)
     ever = np.zeros(loop.simulator.n_people, dtype=np.bool_)
-    tenths = np.zeros((3, N_TENTHS))  # people, sum of scores, number who are it
+    tenths = np.zeros((3, N_TENTHS))  # people, sum of scores, number of positives
     areas: dict[str, list[float]] = {name: [] for name in AREAS}
     for log in loop.run(config.days):
         ever |= log.isolated
@@ -202,7 +251,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _claimed(config: RunConfig, loop: Any, log: Any) -> Any:
-    """Return of whom the score says that they are it: bool [people]."""
+    """Return for whom the claim of the score is true: bool [people]."""
     within = getattr(config.method, "infected_within", None)
     if within is None:
         return _exposed_or_infected(log)
@@ -295,38 +344,6 @@ def against_truth(looked_at: Sequence[Mapping[str, Any]]) -> list[str]:
     )
 
 
-def draw(found: Mapping[Label, Spread]) -> Figure:
-    """Draw peaks of several runs against tests per day, dashed where symptoms are tested, too."""
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for (name, colour), symptoms in product(DRAWN.items(), (False, True)):
-        mine = {c: peak for (n, c, asked), peak in found.items() if (n, asked) == (name, symptoms)}
-        curve = {c: peak for c, peak in mine.items() if len(peak.values) > 1}
-        if not curve:
-            continue
-        means = np.array([peak.mean for peak in curve.values()])
-        above = np.array([peak.half_width for peak in curve.values()])
-        below = np.minimum(above, 0.9 * means)
-        axes.errorbar(
-            [100 * c for c in curve],
-            means,
-            yerr=(below, above),
-            capsize=2,
-            marker=".",
-            linestyle="--" if symptoms else "-",
-            label=f"{name}, symptoms tested" if symptoms else name,
-            color=colour,
-        )
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("tests per day by score, % of people")
-    axes.set_ylabel("peak infection rate, ‰ (mean, 90 % interval)")
-    axes.spines[["top", "right"]].set_visible(False)
-    if axes.containers:
-        axes.legend(frameon=False, fontsize="small")
-    return figure
-
-
 def row_of(study: Study[Label], label: Label) -> dict[str, Any]:
     """Return the peak of a label with the area under the curve of the day, mean over seeds."""
     alone = replace(study, summaries={label: study.summaries[label]})
@@ -336,31 +353,30 @@ def row_of(study: Study[Label], label: Label) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, seeds=20, first_seed=FIRST_SEED, may_be_unfinished=True)
-    options.add_argument("--figure", action="store_true", help="an SVG beside the page")
-    options.add_argument("--only", help="inferences, separated by semicolons")
-    options.add_argument("--symptoms", action="store_true", help="with tests of symptoms, too")
-    options.add_argument("--simulator", help="another world than the city: covasim, openabm")
-    options.add_argument("--people", type=int, help="of that world, 10,000 unless given")
-    options.add_argument("--days", type=int, help="of a run, 100 unless given")
+    options.add_argument("--figure", action="store_true", help="an SVG next to the page")
+    options.add_argument("--only", help="inferences, separated by semicolons, everywhere")
+    options.add_argument("--symptoms", action="store_true", help="also test people with symptoms")
+    options.add_argument("--simulator", help="a world other than the city: covasim, openabm")
+    options.add_argument("--people", type=int, help="its number of people (default 10,000)")
+    options.add_argument("--days", type=int, help="length of a run (default 100)")
     options.add_argument("--look", action="store_true", help="compare scores with the truth")
     usual = ",".join(map(str, CAPACITIES))
     options.add_argument("--tests", default=usual, help=f"shares tested per day ({usual})")
     call = read_call(options, "verification.inference", arguments)
-    names = call.options.only.split(";") if call.options.only else list(INFERENCES)
-    found = finished_or_run(options, call, configurations(call, names))
-    if call.options.figure and call.options.out is not None:
-        figure = draw({x: one.spread(x, PEAK, scale=PER_MILLE) for x, one in found.items()})
-        out = call.options.out
-        write_all(figures.rendered(figure, out.stem, ("svg",)), out.parent)
+    configs = configurations(call)
+    found = finished_or_run(options, call, configs, {x: seeds_of(call, x) for x in configs})
     rows = [row_of(study, label) for label, study in found.items()]
-    looks = [name for name in LOOKED_AT if name in names and call.options.look]
+    if call.options.figure and call.options.out is not None:
+        out = call.options.out
+        write_all(figures.rendered(drawn(rows), out.stem, ("svg",)), out.parent)
+    looks = [name for name in LOOKED_AT if name in names_of(call) and call.options.look]
     looked_at = calibration(call, looks)
     call.report(
         rows,
         title="Inference without privacy",
         notes=[
             PEAKS,
-            *([FEWER] if call.options.finished else []),
+            FEWER,
             LEGEND,
             AREA,
             *([] if call.options.simulator else [MEASURED_OUTSIDE]),

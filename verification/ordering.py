@@ -2,10 +2,10 @@
 
 Runs `none`, `random`, `public-only`, `fn` and `oracle` on the same seeds of the city (10,000
 people, 100 days, 8 % tests per day) and prints the peak of infected people with 90 % Student-t
-intervals of the mean. Exits 1 when the expected order does not show beyond those intervals.
+intervals of the mean. Exits with 1 when the expected order does not hold beyond those intervals.
 
-The figures beside ours were measured on OpenABM-Covid19 (the fork of the papers) with isolation of
-11 days that keeps household contacts; `--preset paper-code` sets the same rules.
+The figures next to ours were measured on OpenABM-Covid19 (the fork of the papers) with isolation
+for 11 days that keeps household contacts; `--preset paper-code` sets the same rules.
 """
 
 import sys

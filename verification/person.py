@@ -2,15 +2,16 @@ r"""How far do guarantees about a person get? `python -m verification.person --o
 
 The closed loop in the city, 10,000 people, 100 days, on seeds that nothing was trained or chosen
 on. `headcount` in both variants against ε of one test of a person, for ever, against one receiver,
-from 0.1 to 300, with tests for 8, 4 and 2 % of people per day; beside it the floor, `public-facts`,
-which uses no message, and without privacy `fn`, the best inference with every message, and `fn` as
-in the paper. Reported: peak of infected people in ‰ with its 90 % Student-t interval, median and
-95th percentile, and the difference to the floor paired by seed. A figure goes beside the table.
+from 0.1 to 300, with tests for 8, 4 and 2 % of people per day. It is compared with the floor,
+`public-facts`, which uses no message, and, without privacy, with `fn`, the best inference with
+every message, and `fn` as in the paper. The report gives the peak of infected people in ‰ with its
+90 % Student-t interval, median and 95th percentile, and the difference from the floor paired by
+seed. A figure goes next to the table.
 
 Rows with an aim, and what they are compared with, have all seeds, the rest of the curve the first
-`--curve-seeds` of them. `--curve FILE.csv` also writes what runs are told of the floor: the table
-as it ships in src/dnatrace/reference_data/person_curve.csv. A store keeps finished runs, so that an
-interrupted call resumes. Four seconds per run on one core.
+`--curve-seeds` of them. `--curve FILE.csv` also writes what runs say about the floor: the table
+that ships as src/dnatrace/reference_data/person_curve.csv. A store keeps finished runs, so that an
+interrupted call resumes. A run takes four seconds on one core.
 """
 
 import sys
@@ -28,7 +29,7 @@ from verification.closed_loop import Call, parser, read_call
 from verification.inference import INFERENCES
 from verification.person_figure import drawn
 
-FIRST_SEED = 8001  # 7001 to 7020 were looked at with decoders that came before
+FIRST_SEED = 8001  # 7001 to 7020 were used with earlier decoders
 EPSILONS = (0.1, 1.0, 5.02, 18.0, 70.0, 300.0)  # of a person
 # Rows with an aim: tests per day, and ε; the larger ones are 1, 3, 10 and 30 per daily release.
 AIMS = {0.08: (0.2, 1.0, 5.02), 0.04: (5.02, 18.0, 70.0, 255.0), 0.02: ()}
@@ -70,7 +71,7 @@ def has_all_seeds(label: Label) -> bool:
 
 
 def found(call: Call, configs: dict[Label, RunConfig]) -> list[dict[str, Any]]:
-    """Return the rows of all labels, those without an aim on the first seeds alone."""
+    """Return the rows of all labels; those without an aim have only the first seeds."""
     first = call.seeds[: call.options.curve_seeds]
     with_aim = {label: config for label, config in configs.items() if has_all_seeds(label)}
     rows: dict[Label, dict[str, Any]] = {}
@@ -92,7 +93,7 @@ def baselines(labels: Sequence[Label]) -> dict[Label, Label]:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, seeds=20, first_seed=FIRST_SEED)
     options.add_argument("--curve", type=Path, help="a CSV file for the package")
-    options.add_argument("--curve-seeds", type=int, default=8, help="of rows without an aim")
+    options.add_argument("--curve-seeds", type=int, default=8, help="seeds of rows without an aim")
     call = read_call(options, "verification.person", arguments)
     rows = found(call, configurations(call))
     decoders = {name: load_decoder(name).digest for name in (*DECODERS.values(), FLOOR)}

@@ -1,8 +1,8 @@
-"""What one test of a person tells, by method and world: `python -m verification.person_audit`.
+"""What one test of a person reveals, by method and world: `python -m verification.person_audit`.
 
-Writes a table of exact costs, right guesses from scores that were drawn, and closed loops, and
-exits with 1 when a method exceeds what it claims for a person, or when one that has no bound for a
-person is not refuted anywhere. `--quick` plays two worlds of some methods, with few draws.
+Writes a table of exact costs, right guesses from drawn scores, and closed loops, and exits with 1
+when a method exceeds what it claims for a person, or when a method without a bound for a person is
+not refuted anywhere. `--quick` plays two worlds of some methods, with few draws.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.quick and chosen.out is not None and DOCS in chosen.out.resolve().parents:
         parser.error("--quick writes nothing into docs/")
-    numba.set_num_threads(1)  # worlds are so small that a second thread only waits
+    numba.set_num_threads(1)  # worlds are so small that a second thread would only wait
     names = QUICK if chosen.quick else tuple(METHODS)
     places = (WorldName.COUPLE, WorldName.RELAY) if chosen.quick else tuple(WorldName)
     draws = QUICK_DRAWS if chosen.quick else chosen.draws
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _rows(
     names: Sequence[str], places: Sequence[WorldName], draws: int = 0
 ) -> tuple[list[Row], list[str]]:
-    """Return what was found, exactly or with draws in a closed loop; and what does not run here."""
+    """Return what was found, exactly or with draws in a closed loop, and what cannot run here."""
     rows, missing = [], []
     for name in names:
         config = RunConfig(**METHODS[name])
@@ -138,7 +138,7 @@ def _page(
 
 
 def _figures(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return what was found of methods with noise, as the package says it beside "no bound"."""
+    """Return what was found for methods with noise, as the package shows it beside "no bound"."""
     settings = {row.name: RunConfig(**METHODS[row.name]).method for row in rows}
     return [
         {

@@ -1,4 +1,4 @@
-"""The figure of `verification.person`: peak against ε of a person, beside the floor and `fn`."""
+"""The figure of `verification.person`: peak against ε of a person, with the floor and `fn`."""
 
 import io
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dnatrace.methods.public_facts import FLOOR
 from dnatrace.runs import figures
 
-_LOWEST = 0.3  # ‰; intervals of a mean may reach below 0
+LOWEST = 0.3  # ‰; the interval of a mean may reach below 0
 _COLOURS = {"daily": figures.BLUE, "news": figures.VERMILION}
 _LINES = {(FLOOR, ""): "--", ("fn", ""): ":", ("fn", "as in the paper"): "-."}
 _NAMES = {
@@ -35,22 +35,23 @@ def drawn(rows: Rows, *, quick: bool) -> bytes:
 
 
 def panels_of(rows: Rows) -> Figure:
-    """Return one panel for every number of tests, with means and 90 % intervals."""
+    """Return one panel per number of tests, with means and 90 % intervals."""
     capacities = sorted({row["capacity"] for row in rows}, reverse=True)
     size = (1.0 + 3.6 * len(capacities), 4.2)
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(1, len(capacities), sharey=True, squeeze=False)[0]
     for axes, capacity in zip(panels, capacities, strict=True):
-        _draw(axes, [row for row in rows if row["capacity"] == capacity])
+        draw(axes, [row for row in rows if row["capacity"] == capacity])
         axes.set_title(f"tests for {100 * capacity:g} % of people per day", loc="left")
-    # Once all is drawn: a limit ends the scaling of all panels, which share the axis.
-    panels[0].set_ylim(bottom=_LOWEST)
+    # After everything is drawn: a limit ends the scaling of all panels, which share the axis.
+    panels[0].set_ylim(bottom=LOWEST)
     panels[0].set_ylabel("peak of infected people, ‰ (mean, 90 % interval)")
     panels[0].legend(frameon=False, fontsize="small")
     return figure
 
 
-def _draw(axes: Axes, rows: Rows) -> None:
+def draw(axes: Axes, rows: Rows) -> None:
+    """Draw peaks at one number of tests against ε, and lines for what has no ε."""
     for i, (release, colour) in enumerate(_COLOURS.items()):
         mine = [row for row in rows if row["release"] == release]
         mine.sort(key=lambda row: row["epsilon"])

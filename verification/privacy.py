@@ -32,19 +32,19 @@ ENOUGH_DRAWS = 1_000_000  # to show `at_least`
 
 @dataclass(frozen=True, slots=True)
 class WeakNoise(FastNoise):
-    """Two thirds of the noise that was asked for."""
+    """Adds two thirds of the required noise."""
 
     def perturb(self, values: Any, sensitivity: Any, *, multiplier: float, **key: Any) -> Any:
-        """Add too little."""
+        """Add too little noise."""
         return FastNoise.perturb(self, values, sensitivity, multiplier=multiplier * 2 / 3, **key)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNoise(FastNoise):
-    """The draw of the first day, added again to re-estimated values."""
+    """Adds the draw of the first day again to re-estimated values."""
 
     def perturb(self, values: Any, sensitivity: Any, *, day: int, **key: Any) -> Any:
-        """Forget the day."""
+        """Ignore the day."""
         return FastNoise.perturb(self, values, sensitivity, day=0, **key)
 
 
@@ -56,7 +56,7 @@ class Case:
     make: Callable[[int], Method]
     claimed: float
     caught: bool = False  # a planted mistake or a known flaw: the bound must exceed the claim
-    at_least: float = 0.0  # with all draws
+    at_least: float = 0.0  # the bound must reach this with all draws
     tests: OwnTests = OwnTests.NONE
     releases: int = 1
     later_message: float | None = None
@@ -70,7 +70,7 @@ def _maker(
     noise: Any = FastNoise,
     target: Target | None = None,
 ) -> Callable[[int], Method]:
-    """Return what makes a method from a seed for its noise."""
+    """Return a function from a noise seed to a method."""
     gamma = {"gamma": 0.7} if "gamma" in METHODS[name].names_in_files() else {}
     settings = METHODS[name](**{"release": release, **gamma})
     aim = target or Target(epsilon=1.0)

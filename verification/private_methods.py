@@ -3,10 +3,11 @@
 The city, 10,000 people, 100 days, 8 % tests per day, preset `standard`. Every method runs at
 γ = 0.7, the largest value in use, and at its own best γ, chosen by the mean peak on validation
 seeds that are not used again. `none`, `random`, `fn` (no privacy), `public-only` (no messages) and
-`oracle` bound what can be reached. Reported: peak of infected people in ‰ with its 90 % Student-t
-interval, median and 95th percentile.
+`oracle` bound what can be achieved. The report gives the peak of infected people in ‰ with its 90 %
+Student-t interval, median and 95th percentile.
 
-A store keeps finished runs, so that an interrupted call resumes. About an hour on two cores.
+A store keeps finished runs, so that an interrupted call resumes. It takes about an hour on two
+cores.
 """
 
 import sys
@@ -28,14 +29,14 @@ METHODS = (
     ("dpfn", "as_published"),
     ("per-message", "as_published"),
 )
-WITHOUT_CLIP = {"traditional"}  # no message, so nothing to clip
+WITHOUT_CLIP = {"traditional"}  # no messages, so nothing to clip
 BOUNDS = ("none", "random", "public-only", "fn", "oracle")
 EPSILONS = (0.1, 0.2, 1.0, 10.0)
 GAMMAS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 PUBLISHED_GAMMA = 0.7
 FIRST_SEED = 2001
 
-# Method, release, ε, γ; the last two None where there is none.
+# Method, release, ε, γ; the last two are None where there is none.
 Label = tuple[str, str, float | None, float | None]
 
 

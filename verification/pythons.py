@@ -1,10 +1,11 @@
 """Other versions of Python: `python -m verification.pythons [PYTHON ...]`.
 
-For every interpreter a virtual environment in a temporary directory gets this package; it must give
-the same numbers as the interpreter that runs this, digit for digit, and pass the tests that `make
-quick` runs. With `--quick` the base package alone is installed and only numbers are compared.
-Interpreters that are not installed are told, not failed. `make test PYTHON=python3.13` is the whole
-suite. Exits 1 when an interpreter differs or fails a test.
+For every interpreter, this package is installed into a virtual environment in a temporary
+directory; it must give the same numbers as the interpreter that runs this, digit for digit, and
+pass the tests that `make quick` runs. With `--quick` only the base package is installed and only
+numbers are compared. Interpreters that are not installed are reported, not counted as failures.
+`make test PYTHON=python3.13` runs the whole suite. Exits with 1 when an interpreter differs or
+fails a test.
 """
 
 import argparse
@@ -31,12 +32,12 @@ _MARKS = "not slow and not browser and not cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What an interpreter did.
+    """The result of an interpreter.
 
     Attributes:
-        python: as it was asked for.
-        version: what it says it is; None when it is not installed.
-        same: whether its numbers are those of this interpreter.
+        python: the interpreter as given.
+        version: its version; None when it is not installed.
+        same: whether its numbers equal those of this interpreter.
         tests: the last line of its tests; None if they were not run.
         passed: whether nothing is wrong.
     """
@@ -55,7 +56,7 @@ class Found:
 
 
 def version_of(python: str) -> str | None:
-    """Return the version of an interpreter; None when there is none."""
+    """Return the version of an interpreter; None when it is not installed."""
     try:
         done = subprocess.run([python, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

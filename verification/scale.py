@@ -1,8 +1,8 @@
 """One large city on one machine: `python -m verification.scale --people 10000000`.
 
 Runs the default method with a checkpoint every ten days and writes memory and time by day: a page
-(--out), the days as CSV, a figure as SVG beside it. Killed at any moment, the same command resumes;
-days that were run before keep their rows. `--quick` takes seconds.
+(--out), the days as CSV, and a figure as SVG next to it. If it is killed at any moment, the same
+command resumes; days that were run before keep their rows. `--quick` takes seconds.
 """
 
 import argparse
@@ -27,7 +27,7 @@ DEFAULT_OUT = Path("docs/results/scale.md")
 
 
 def resident_gigabytes() -> float:
-    """Return the memory this process holds now; the most it held where nobody says."""
+    """Return the memory this process holds now; its maximum so far where that is unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     except OSError:
@@ -65,7 +65,7 @@ class Curve:
 
 
 def page(config: RunConfig, curve: Curve, summary: dict[str, Any]) -> str:
-    """Return what to read."""
+    """Return the page to read."""
     people, days = summary["people"], summary["days"]
     seconds = sum(row["seconds"] for row in curve.rows)
     most = max(row["peak_gb"] for row in curve.rows)
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checkpoint = options.out.with_suffix(".checkpoint")
     table = options.out.with_suffix(".csv")
     if not checkpoint.exists():
-        table.unlink(missing_ok=True)  # of another run
+        table.unlink(missing_ok=True)  # from another run
     curve = Curve(table)
     result = run(
         config,

@@ -1,19 +1,19 @@
 r"""The simulators side by side: `python -m verification.simulators --seeds 10 --out FILE.md`.
 
-Without `--methods` the uncontrolled epidemic: contacts per person and day, peaks, day of the peak,
-attack rate. With `--methods` every method on every simulator and seed:
+Without `--methods` this is the uncontrolled epidemic: contacts per person and day, peaks, day of
+the peak, attack rate. With `--methods` it is every method on every simulator and seed:
 
     python -m verification.simulators --seeds 10 --out FILE.md \
         --methods none,random,public-only,fn,dpfn,dpfn-s,dna
 
 A method is NAME, NAME/RELEASE or NAME/RELEASE:key=value:key=value with keys of the configuration,
 for instance dpfn-s/linear:method.gamma=0.1. OpenABM-Covid19 and Covasim take part when they can be
-imported; several builds of the former by `--openabm LABEL=FOLDER`, where FOLDER holds its modules.
+imported; `--openabm LABEL=FOLDER` adds builds of the former, where FOLDER holds its modules.
 
 `--store` keeps finished runs by what they ran and the build of their simulator, so that an
-interrupted call resumes, and a later call only does what is missing. A run that fails is told, its
-cells stay empty, and the exit code is 1. Intervals are 90 % Student-t intervals of the mean over
-common seeds.
+interrupted call resumes, and a later call only does what is missing. A run that fails is reported,
+its cells stay empty, and the exit code is 1. Intervals are 90 % Student-t intervals of the mean
+over common seeds.
 """
 
 import json
@@ -92,7 +92,7 @@ def configuration(call: Call, method: str, simulator: str) -> RunConfig:
         "initially_infected": options.initially_infected,
         "epsilon": options.epsilon,
     }
-    # What the method itself asks for comes last.
+    # The method's own settings come last.
     for setting in settings:
         key, _, value = setting.partition("=")
         overrides[key] = json.loads(value)
@@ -101,7 +101,7 @@ def configuration(call: Call, method: str, simulator: str) -> RunConfig:
 
 @contextmanager
 def imported_from(folder: str | None) -> Iterator[None]:
-    """Let modules of a folder come before all others in the block."""
+    """Let modules of a folder take precedence over all others in the block."""
     before = list(sys.path)
     sys.path[:0] = [] if folder is None else [folder]
     try:
@@ -128,7 +128,7 @@ def worlds(call: Call) -> list[World]:
 
 
 def measure(call: Call, columns: Sequence[World], store: Path) -> tuple[Study[Label], list[str]]:
-    """Run every method on every simulator; return that, and which builds and commits it was."""
+    """Run every method on every simulator; return the study and its builds and commits."""
     everything: Study[Label] = Study(seeds=call.seeds, summaries={})
     origins = []
     for world in columns:

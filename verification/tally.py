@@ -2,12 +2,12 @@ r"""How far does `tally` get, and why? `python -m verification.tally --out FILE.
 
 The closed loop in the city, 10,000 people, 100 days, on twenty seeds that nothing was trained or
 chosen on. Settings: ε per release and per contact over its life, adherence by person and by
-positive test, worse tests, half of the tests; `fn` without privacy beside each. Ablations at ε = 1
+positive test, worse tests, half the tests; each next to `fn` without privacy. Ablations at ε = 1
 and 0.1 per release: public facts alone, one tally instead of fourteen, messages that never alarm,
-`dna` and `dpfn-s` (linear with analytic weights) with the γ that suits ε. Reported: peak of
-infected people in ‰ with its 90 % Student-t interval, median and 95th percentile, and differences
-to `tally` paired by seed. Where tests are scarce messages matter most: the ablations of the decoder
-stand there, too.
+`dna` and `dpfn-s` (linear with analytic weights) with the γ that suits ε. The report gives the peak
+of infected people in ‰ with its 90 % Student-t interval, median and 95th percentile, and
+differences from `tally` paired by seed. Messages matter most where tests are scarce: the ablations
+of the decoder are run there, too.
 
 Two decoders are trained for ablations alone and do not ship:
 
@@ -16,7 +16,8 @@ Two decoders are trained for ablations alone and do not ship:
     python -m verification.tally --out FILE.md --public public/tally.safetensors \
         --today today/tally.safetensors
 
-A store keeps finished runs, so that an interrupted call resumes. About twenty minutes on two cores.
+A store keeps finished runs, so that an interrupted call resumes. It takes about twenty minutes on
+two cores.
 """
 
 import sys

@@ -6,11 +6,11 @@ message (ε = 1 per release: `tally`, `dna`, `dpfn-s`, `headcount`) and one abou
 of somebody, for ever: `headcount` alone has it). Methods that read messages after rounds run with
 the five rounds of the paper and with one exchange (two rounds), which has no echo.
 
-Two bounds without privacy stand beside them: the best inference with every message (`fn` of the
-preset) and own tests counted with no noise, read by the decoder that ships; and the floor, which
-uses no message. Reported: peak of infected people in ‰ with its 90 % Student-t interval, and how
-far each is from the two bounds, paired by seed. A store keeps finished runs; `--finished` reports
-the runs that it has.
+They are compared with two bounds without privacy, the best inference with every message (`fn` of
+the preset) and own tests counted with no noise, read by the shipped decoder; and with the floor,
+which uses no message. The report gives the peak of infected people in ‰ with its 90 % Student-t
+interval, and how far each is from the two bounds, paired by seed. A store keeps finished runs;
+`--finished` reports the runs that it has.
 """
 
 import sys
@@ -81,7 +81,7 @@ def configurations(call: Call) -> dict[Label, RunConfig]:
 
 
 def row_of(label: Label, found: Mapping[Label, Study[Label]]) -> dict[str, Any]:
-    """Return the peak of a row, and its distance to the bounds on the seeds that both have."""
+    """Return the peak of a row, and its distance from the bounds on the seeds that both have."""
     study, capacity = found[label], label[-1]
     alone = replace(study, summaries={label: study.summaries[label]})
     [row] = alone.rows(COLUMNS)

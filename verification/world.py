@@ -1,12 +1,13 @@
 """Scenarios × methods on the city: `python -m verification.world --out docs/results/world.md`.
 
-Every scenario of the package, and some of them with one setting changed, each with methods from no
-tracing to knowing the truth. Reported: peak of infected people and share ever infected with 90 %
-Student-t intervals, beside figures that an independent prototype measured; what was averted against
-nothing at all and against the status quo of the scenario (its levers without tracing); and what
-that cost. Shared seeds pair all of them.
+Every scenario of the package, and some of them with one setting changed, is run with methods from
+no tracing to knowing the truth. The report gives the peak of infected people and the share ever
+infected with 90 % Student-t intervals, next to figures that an independent prototype measured; what
+was averted compared with doing nothing and with the status quo of the scenario (its levers without
+tracing); and what that cost. All of them are paired by shared seeds.
 
-A store keeps finished runs, so that an interrupted call resumes. About 20 minutes on one core.
+A store keeps finished runs, so that an interrupted call resumes. The page opens with what to do,
+each sentence by a rule (`world_advice`). 142 runs per seed, about three minutes on one core.
 """
 
 import sys
@@ -19,6 +20,7 @@ from dnatrace.sweeps.costs import averted, averted_by_group, nothing_of
 from dnatrace.sweeps.results import markdown_table
 from dnatrace.sweeps.study import Study
 from verification.closed_loop import QUICK, Call, parser, read_call
+from verification.world_advice import head
 from verification.world_words import (
     APP_RULE,
     EVER,
@@ -38,7 +40,8 @@ from verification.world_words import (
 
 FIRST_SEED = 17_001  # apart from the seeds on which anything was chosen or trained
 _SENT_HOME = {"policy.quarantine.capacity": 0.005}
-# People with symptoms stay at home until they have their result, as many as isolate after it.
+# The share of people with symptoms who await their result at home is that of people who isolate
+# after it.
 _WAIT = {"policy.symptoms.waits_at_home": True, "policy.symptoms.adherence": 0.8}
 # Rows of the table: a scenario, and what is changed in it.
 CELLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -74,7 +77,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 LEFT_OUT = ("public-only", "fn")  # unless asked for by name
 FEW = (STATUS_QUO, FLOOR, PRIVATE, EXACT)  # where the ill wait at home
-# The rule of the apps in place of scores, where people have them.
+# The rule of notification apps instead of scores, where people have the app.
 _APP_RULE = {"method": "none", "policy.notification.consent": 0.72}  # Wymant et al. 2021
 WITH_APP_RULE = ("uk-2020-autumn", "adoption-60")
 # Measured with a prototype on the same city, 3 to 7 seeds: peak in ‰, or ever infected in %.
@@ -112,10 +115,10 @@ PROTOTYPE: dict[tuple[str, str], tuple[str, float]] = {
     ("adoption-60, 0.5 % sent home per day", "fn"): (EVER, 29.0),
     ("adoption-60, 0.5 % sent home per day", "tally"): (EVER, 29.0),
 }
-# Of the table of costs, by quantity.
+# Columns of the table of costs, by quantity.
 SHOWN_COSTS = ("tests_used", "isolation_person_days", "isolation_person_days_uninfected")
-# Whose burden by age and household size is told: where staying at home decides, of the first of
-# these methods that was run.
+# Where the burden by age and household size is reported: where staying at home decides, for the
+# first of these methods that was run.
 BY_GROUP = "adoption-60, 0.5 % sent home per day"
 OF_METHODS = (PRIVATE, "headcount", "tally", "fn (two rounds)")
 
@@ -256,14 +259,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.error(f"no such method: {', '.join(sorted(unknown))}; there are {sorted(known)}")
     study = call.study(configurations(call))
     rows = rows_of(study)
-    tables = ["## What follows", "", *advice(study), ""]
+    tables = ["## Question by question", "", *advice(study), ""]
     tables += ["Infections averted more, per 10,000 people; bold: told apart from 0.", ""]
     tables += [*gain_table(study), "", *aim_table(study)]
     tables += ["", "## Outcomes", "", *outcome_table(rows)]
     for against in (NOTHING, STATUS_QUO):
         tables += ["", f"## Averted and costs, against {against}", "", *cost_table(rows, against)]
     tables += ["", *group_table(study)]
-    call.report(rows, title="The world: scenarios and methods", notes=NOTES, tables=tables)
+    title = "The world: scenarios and methods"
+    call.report(rows, title=title, notes=NOTES, first=head(study), tables=tables)
     return 0
 
 

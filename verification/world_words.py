@@ -1,18 +1,20 @@
-"""What follows from the runs of `verification.world`, each sentence by a rule."""
+"""Draw conclusions from the runs of `verification.world`, each sentence by a rule."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.plans.comparison import named_interval
+from dnatrace.plans.intervals import fewer, more
 from dnatrace.runs.quantities import shown
 from dnatrace.sweeps.results import markdown_table
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Study
 
 NOTHING, STATUS_QUO, FLOOR = "nothing", "status quo", "public-facts"
-# Counts of positive tests that became known: with a proof for a person, and next to exact, which
-# is what any noise could hope for.
+# Counts of positive tests that became known: with a proof for a person, and nearly exact, which is
+# the best that any noise could achieve.
 PRIVATE, EXACT = "headcount, news, ε = 5", "own tests counted, exact"
 APP_RULE = "app rule"
 PEAK, EVER = "peak_infected", "attack_rate"
@@ -34,7 +36,7 @@ QUESTIONS = {
     "`tally` (no bound for a person), against public facts": ("tally", FLOOR),
     "the app rule (not private), against public facts": (APP_RULE, FLOOR),
 }
-CONTAINED = 0.05  # of the people ever infected, at most
+CONTAINED = 0.05  # largest share of people ever infected
 
 
 def gain(study: Study[Label], cell: str, better: str, worse: str) -> Spread | None:
@@ -54,7 +56,7 @@ def gain_table(study: Study[Label]) -> list[str]:
 
 
 def _told(found: Spread) -> str:
-    """Return a gain with its interval; in bold when it is told apart from 0."""
+    """Return a gain with its interval, in bold when it differs significantly from 0."""
     low, high = found.interval
     text = f"{shown(found.mean)} ({shown(low)} to {shown(high)})"
     return f"**{text}**" if low > 0.0 or high < 0.0 else text
@@ -115,8 +117,8 @@ def advice(study: Study[Label]) -> list[str]:
     return [f"- {text}: {'; '.join(found) or 'none of them'}." for text, found in says.items()]
 
 
-# What would be good, as it was set before anything was measured: a scenario, in words, and whether
-# the runs of a method reach it (values of its metric; those of the status quo).
+# Aims that were set before anything was measured: a scenario, the aim in words, and whether the
+# runs of a method reach it (given values of its metric, and those of the status quo).
 AIMS: tuple[tuple[str, str, str, Callable[[Floats, Floats], bool]], ...] = (
     ("paper", "mean peak at most 1.0 ‰", PEAK, lambda got, _: got.mean() <= 1e-3),
     ("tests-4", "mean peak at most 5 ‰", PEAK, lambda got, _: got.mean() <= 5e-3),
@@ -142,7 +144,7 @@ AIMS: tuple[tuple[str, str, str, Callable[[Floats, Floats], bool]], ...] = (
         for cell in ("adoption-60", "adoption-60, 0.5 % sent home per day")
     ),
 )
-OF_THE_APP = ("uk-2020-autumn", "adoption-60")  # scenarios in which few have it
+OF_THE_APP = ("uk-2020-autumn", "adoption-60")  # scenarios in which few have the app
 HALF = 0.5  # of the gap between public facts and exact counts
 
 
@@ -151,7 +153,7 @@ def _fewer(got: Floats, quo: Floats) -> float:
 
 
 def aim_table(study: Study[Label]) -> list[str]:
-    """Return what would be good, who reaches it, and how much of the gap is recovered."""
+    """Return the aims, who reaches them, and how much of the gap is recovered."""
     cells = []
     for cell, words, metric, reached in AIMS:
         quo = study.spread((cell, STATUS_QUO), metric).values if _ran(study, cell) else None
@@ -184,17 +186,20 @@ def gap_lines(study: Study[Label]) -> list[str]:
         exact, private = (gain(study, cell, name, FLOOR) for name in (EXACT, PRIVATE))
         if exact is None or private is None:
             continue
-        low, high = exact.interval
-        told = f"exact counts avert {_told(exact)} more than public facts, "
-        told += f"private ones {_told(private)}"
-        if low > 0.0:
+        told = f"against public facts exact counts have {_in_words(exact)}, private ones "
+        told += f"{_in_words(private)}"
+        if exact.interval[0] > 0.0:
             share = private.mean / exact.mean
             word = "reached" if share >= HALF else "missed"
-            told += f": {share:.0%} of the gap (aim: half; {word})"
+            told += f": {100 * share:.0f} % of the gap (aim: half; {word})"
         else:
             told += ": there is no gap that could be told, and nothing to recover"
-        more = study.difference((cell, PRIVATE), (cell, EXACT), _AT_HOME)
-        told += f"; person-days at home {shown(more.mean)} more than with exact counts"
-        low, high = more.interval
-        lines.append(f"- {cell}: {told} ({shown(low)} to {shown(high)}).")
+        days = study.difference((cell, PRIVATE), (cell, EXACT), _AT_HOME).values
+        home = more(named_interval("n", days), "n", "person-days at home")
+        lines.append(f"- {cell}: {told}. Private ones beside exact ones: {home}.")
     return lines
+
+
+def _in_words(found: Spread) -> str:
+    """Return infections averted as a difference."""
+    return fewer(named_interval("n", found.values), "n", "infections")

@@ -1,4 +1,4 @@
-"""What `make coverage` measured, by room: `python -m docs.tools.coverage .coverage.json`."""
+"""What `make coverage` measured, by package: `python -m docs.tools.coverage .coverage.json`."""
 
 import json
 import sys
@@ -11,15 +11,16 @@ PAGE = Path(__file__).parents[1] / "project" / "coverage.md"
 _HEAD = """\
 # Coverage
 
-Lines of `src/dnatrace` that the tests of `make quick` run (`make coverage`); the slow tests, which
-`make test` adds, are not counted, and lines of compiled kernels are not seen by the measurement, so
-rooms with kernels have more than they show. A figure, not a gate.
+The table shows how many lines of `src/dnatrace` the tests of `make quick` run, as measured by
+`make coverage`. The slow tests, which `make test` adds, are not counted. The measurement does not
+see lines of compiled kernels, so packages with kernels have more coverage than shown. This is a
+figure, not a gate.
 
 """
 
 
 def by_room(measured: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Return (lines run, lines) of each room of the package, and of all."""
+    """Return (lines run, lines) of each subpackage, and of all."""
     rooms: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for name, file in measured["files"].items():
         room = Path(name).parts[2].removesuffix(".py")
@@ -32,10 +33,10 @@ def by_room(measured: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 def page(measured: dict[str, Any]) -> str:
-    """Return the table of rooms, all of them last."""
+    """Return the table of packages, the total last."""
     rooms = by_room(measured)
     rows = [f"| {room} | {lines} | {run / lines:.0%} |" for room, (run, lines) in _sorted(rooms)]
-    return _HEAD + "\n".join(["| room | lines | run |", "|---|---|---|", *rows]) + "\n"
+    return _HEAD + "\n".join(["| package | lines | run |", "|---|---|---|", *rows]) + "\n"
 
 
 def _sorted(rooms: dict[str, tuple[int, int]]) -> list[tuple[str, tuple[int, int]]]:

@@ -128,14 +128,14 @@ def boundary() -> str:
 
 
 def reach() -> str:
-    """Return what one test of a person touches."""
+    """Return what one test of a person affects."""
     return drawing(
         900,
         380,
-        "What one test of a person touches",
+        "What one test of a person affects",
         "One test of A changes A's alarm. A's alarm is one term in the head counts of those who "
-        "met A, each of which moves by at most 1 before the noise. Whoever never met A is not "
-        "touched. Not covered by the guarantee: A's own score, A's place in the queue for tests, "
+        "met A, each of which moves by at most 1 before the noise. People who never met A are not "
+        "affected. Not covered by the guarantee: A's own score, A's place in the queue for tests, "
         "and that A stays at home.",
         box(20, 130, 130, ["One test of A", "+ or −"], SECRET),
         box(200, 130, 150, ["Alarm of A", "0 to 1, from A's", "own tests alone"], SECRET),

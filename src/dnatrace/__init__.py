@@ -1,6 +1,6 @@
 """Contact tracing with privacy guarantees: simulate, infer, release, audit.
 
-The names below are loaded when they are first used, so that importing the package costs nothing.
+Each name below is loaded when it is first used, so that importing the package costs nothing.
 """
 
 import os
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dnatrace._version import __version__ as __version__
 
 # Threads that wait for work must not spin for long: on a busy machine, as in a sweep, they would
-# take the time of those that work. A short spin keeps small kernels fast. Read by OpenMP when numba
-# starts; settings of the user's own win.
+# take time from the threads that have work. A short spin keeps small kernels fast. OpenMP reads
+# this when numba starts; values that the user has set win.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
@@ -63,7 +63,7 @@ _HOMES = {
     "TestErrors": "dnatrace.seir",
 }
 
-# What is stable: docs/reference/python.md is made from it.
+# The stable surface: docs/reference/python.md is generated from it.
 __all__ = [*_HOMES, *_ROOMS, "__version__"]  # noqa: PLE0604  (names, as the type checker sees)
 
 

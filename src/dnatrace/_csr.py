@@ -1,7 +1,7 @@
 """Compressed rows of contacts by receiver: counting sorts that build them, filters that cut them.
 
-Ids are read as unsigned numbers, which spares a check for negative indices at every access; callers
-have made sure that they are in range (`split_by_day` finds the first that is not).
+Ids are read as unsigned numbers, which saves a check for negative indices at every access; callers
+have made sure that ids are in range (`split_by_day` finds the first one that is not).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 
 _WORTH_THREADS = 50_000  # contacts; below, starting threads costs more than they save
-_CHUNK_ROWS = 16_384  # rows that are sorted by day together: they fit the second-level cache
+_CHUNK_ROWS = 16_384  # rows sorted by day together: they fit into the second-level cache
 
 
 @njit(cache=True, nogil=True)
@@ -20,8 +20,9 @@ def sort_by_receiver(senders: Any, receivers: Any, starts: Any, ends: Any, n_peo
 
     Two stable counting sorts, first by sender and then by receiver: the result does not depend on
     the order of the rows, so neither does any sum over a receiver's contacts.
-    The contacts are `senders` and `receivers`, uint32, from starts[k] to ends[k] for every k.
-    Cost: O(people + contacts) time, 4 bytes per contact and 12 bytes per person of working memory.
+    The contacts are the entries starts[k] to ends[k] of `senders` and `receivers`, uint32, for
+    every k. Cost: O(people + contacts) time, 4 bytes per contact and 12 bytes per person of working
+    memory.
     """
     one = np.uint32(1)
     sender_starts = np.zeros(n_people + 1, dtype=np.uint32)
@@ -108,10 +109,10 @@ def _split_chunks(
 
 
 def sort_days_by_receiver(senders: Any, receivers: Any, starts: Any, n_people: int) -> Any:
-    """Return (offsets, senders) of every day by receiver, each in memory of its own.
+    """Return (offsets, senders) of every day by receiver, each day in memory of its own.
 
-    Arguments are those `split_by_day` returns. Days run in parallel: the compiled sort releases the
-    interpreter.
+    The arguments are what `split_by_day` returns. Days run in parallel: the compiled sort releases
+    the interpreter.
     """
 
     def sort_day(d: int) -> Any:
@@ -126,7 +127,7 @@ def sort_days_by_receiver(senders: Any, receivers: Any, starts: Any, n_people: i
 
 @njit(cache=True, parallel=True)
 def among(offsets: Any, senders: Any, kept: Any) -> Any:
-    """Return (offsets, senders) of the contacts whose both ends are kept, bool [people].
+    """Return (offsets, senders) of the contacts between people who are both kept, bool [people].
 
     Cost: two passes, O(people + contacts), receivers in parallel.
     """
@@ -174,7 +175,7 @@ def turned(offsets: Any, senders: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def most_meetings(offsets: Any, senders: Any) -> Any:
-    """Return how many contacts one receiver has with one sender, the most of all pairs; 0 of none.
+    """Return the most contacts that one receiver has with one sender; 0 without contacts.
 
     Arguments are uint32. Cost: one look-up per contact; memory 8 bytes per person.
     """

@@ -1,4 +1,4 @@
-"""The one exception that means: the input is wrong, and here is where."""
+"""The one exception that says that the input is wrong, and where."""
 
 import difflib
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ class InputError(ValueError):
 
 
 def require_number(**values: Any) -> None:
-    """Raise unless every value is a number; texts, truth values and arrays are not."""
+    """Raise unless every value is a number; texts, booleans and arrays are not."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InputError(f"{name} must be a number, not {value!r}")
 
 
 def closest(given: object, known: Iterable[str], *, within: str = "") -> str:
-    """Return "; did you mean 'x'?" for the most similar of some names, nothing if none is."""
+    """Return "; did you mean 'x'?" for the most similar known name, or "" if none is similar."""
     close = difflib.get_close_matches(str(given), list(known), n=1)
     return f"; did you mean '{within}{close[0]}'?" if close else ""
 
@@ -46,7 +46,7 @@ def require_whole(**values: Any) -> None:
 
 
 def require_kind(name: str, value: Any, kind: type) -> None:
-    """Raise unless a value is of a class or None."""
+    """Raise unless a value is an instance of a class or None."""
     if value is not None and not isinstance(value, kind):
         raise InputError(f"{name} must be a {kind.__name__}, not {value!r}")
 

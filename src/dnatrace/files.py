@@ -10,14 +10,14 @@ from dnatrace.errors import InputError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its place when the block ends well.
+    """Yield a temporary path beside `path`; the file replaces `path` when the block succeeds.
 
-    When the block raises, the temporary file is removed and an earlier file at `path` is untouched.
-    The content is on the disk before it gets the name, so that a crash of the machine leaves the
-    earlier file or the whole new one. Cost: one fsync.
+    When the block raises, the temporary file is removed and a file that was at `path` stays as it
+    was. The content is on the disk before it gets the name, so that a crash of the machine leaves
+    the earlier file or the whole new one. Cost: one fsync.
     """
     check_place(path)
-    # The suffix stays last: writers choose the format by it.
+    # The suffix stays last because writers choose the format by it.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         yield temporary
@@ -31,7 +31,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def check_place(path: Path) -> None:
-    """Raise unless a file can have this name."""
+    """Raise unless a file can be written under this name."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected the name of a file to write")
     if not path.parent.is_dir():
@@ -41,10 +41,10 @@ def check_place(path: Path) -> None:
 
 
 def keep_inputs(out: Path, inputs: Iterable[Path], *, force: bool = True) -> None:
-    """Raise if a file to be written is one that is read, under whatever name or link.
+    """Raise if the output would overwrite one of the inputs, under whatever name or link.
 
-    Without `force` also if it is there at all. What could not be written is told here, too, before
-    the work is done.
+    Without `force`, raise if the output exists at all. A path that cannot be written is reported
+    here, too, before any work is done.
     """
     check_place(out)
     if not out.exists():

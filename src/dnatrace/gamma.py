@@ -1,7 +1,7 @@
-"""Gamma laws by mean and standard deviation: times of the disease.
+"""Gamma distributions by mean and standard deviation, for the durations of the disease.
 
-The functions are those that `scipy.stats.gamma` calls, bit by bit; importing all of `scipy.stats`
-for them would take half a second of every command.
+These are the functions that `scipy.stats.gamma` calls, so results agree bit for bit; importing all
+of `scipy.stats` for them would add half a second to every command.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from scipy.special import gammainc, gammaincc, gammainccinv
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """A gamma law.
+    """A gamma distribution.
 
     Attributes:
-        shape: of it.
-        scale: in the unit of its values.
+        shape: the shape parameter.
+        scale: the scale parameter, in the unit of the values.
     """
 
     shape: float
@@ -26,7 +26,7 @@ class Gamma:
 
     @classmethod
     def of(cls, mean: float, sd: float) -> "Gamma":
-        """Return the law with this mean and standard deviation."""
+        """Return the distribution with this mean and standard deviation."""
         return cls((mean / sd) ** 2, sd**2 / mean)
 
     def cdf(self, values: ArrayLike) -> NDArray[Any]:

@@ -1,8 +1,9 @@
-"""Read contact lists and tests as people have them: names, dates, columns of other names.
+"""Read contact lists and tests as people keep them: with names, dates and columns of their own.
 
-Files that hold whole numbers under our names go through `tables` alone, at its speed. In others,
-names become numbers in the order of their first appearance, dates become days from the earliest
-one, and results may be words. Messages name the file, the row and the column as the file has it.
+Files that hold whole numbers in columns with our names go straight to `tables`, at its speed. In
+other files, names become numbers in the order of first appearance, dates become days counted from
+the earliest one, and results may be words. Messages name the file, the row and the column as it is
+called in the file.
 """
 
 import difflib
@@ -21,12 +22,12 @@ from dnatrace import tables
 from dnatrace.errors import InputError
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
-_COLUMNS = 8  # of a file that are named
-_EARLY = 2  # days on which the model has nobody in I yet: E comes between
+_COLUMNS = 8  # of a file, the most that a message lists
+_EARLY = 2  # days on which nobody can be in I in the model yet: E comes first
 _LEADING_ZERO = re.compile(rb"(?:^|[,;\t])(0[0-9]+)(?=[,;\t\r\n]|$)", re.MULTILINE)
-_MANY = 10  # numbers for each person from which on they are hardly places in a list
-_TOLD = 3  # possible slips of each kind that are told one by one
-_SIMILAR = 0.75  # of names, as difflib counts it: one letter of four may be another
+_MANY = 10  # possible ids per person; from here on they are hardly positions in a list
+_TOLD = 3  # possible slips of each kind that are listed one by one
+_SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may differ
 _IDS = ("sender", "receiver", "person")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -44,13 +45,13 @@ _RESULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """How files say what they say.
+    """How the files are worded.
 
     Attributes:
-        contacts: their names of our columns of contacts, where they differ.
-        tests: the same of tests.
-        ignore_extra: whether columns that are not needed are left out; else they are an error.
-        as_names: whether ids are names also where they look like numbers.
+        contacts: the file's names for our columns of contacts, where they differ.
+        tests: the same for tests.
+        ignore_extra: whether columns that are not needed are ignored; otherwise they are an error.
+        as_names: whether ids are names even if they look like numbers.
     """
 
     contacts: Mapping[str, str] = field(default_factory=dict)
@@ -61,13 +62,13 @@ class Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lists:
-    """What was read.
+    """The contacts and tests that were read.
 
     Attributes:
         contacts: sender, receiver, day.
-        tests: person, day, positive; without rows when there was no file of them.
+        tests: person, day, positive; no rows when there was no file of tests.
         names: by id; None when ids were numbers.
-        first_date: of day 0; None when days were numbers.
+        first_date: the date of day 0; None when days were numbers.
     """
 
     contacts: Rows
@@ -80,7 +81,7 @@ class Lists:
         return None if self.first_date is None else self.first_date + timedelta(days=day)
 
     def begun_before(self, days: int) -> "Lists":
-        """Return the same lists with so many days before the first one."""
+        """Return the same lists with this many days added before the first one."""
         if not days:
             return self
         contacts, tests = (
@@ -91,12 +92,12 @@ class Lists:
         return replace(self, contacts=contacts, tests=tests, first_date=first)
 
     def early_positives(self) -> int:
-        """Return how many positive tests are so early that the model cannot believe them."""
+        """Return how many positive tests come too early for the model to explain."""
         columns = self.tests.columns
         return int(np.count_nonzero((columns["positive"] == 1) & (columns["day"] < _EARLY)))
 
     def without_contacts(self) -> list[int]:
-        """Return who is tested and in no contact, in the order of their ids."""
+        """Return the people who are tested and have no contact, in the order of their ids."""
         met = [self.contacts.columns[column] for column in ("sender", "receiver")]
         return np.setdiff1d(self.tests.columns["person"], np.concatenate(met)).tolist()
 
@@ -123,7 +124,7 @@ class _File:
 
 
 def possible_slips(read: Lists) -> list[str]:
-    """Return what may be a slip in an id, one line each; a few lines however many there are."""
+    """Return possible slips in ids, one line each; a few lines however many there are."""
     alone = read.without_contacts()
     lines = _early(read) + _zeros(read) + _gaps(read)
     lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
@@ -148,7 +149,7 @@ def _early(read: Lists) -> list[str]:
 
 
 def _zeros(read: Lists) -> list[str]:
-    """Return which ids of CSV files lose zeros at their beginning because they are numbers."""
+    """Return which ids of CSV files lose leading zeros because they are read as numbers."""
     lines = []
     for rows in (read.contacts, read.tests) if read.names is None else ():
         path = Path(rows.name)
@@ -164,7 +165,7 @@ def _zeros(read: Lists) -> list[str]:
 
 
 def _gaps(read: Lists) -> list[str]:
-    """Return that most numbers are nobody's, if they are: then they are names, not places."""
+    """Return a warning if most ids are unused: then they are names rather than positions."""
     columns = (*(read.contacts.columns[c] for c in ("sender", "receiver")),)
     ids = np.unique(np.concatenate([*columns, read.tests.columns["person"]]))
     if read.names is not None or not ids.size or ids[-1] + 1 < _MANY * ids.size:
@@ -176,7 +177,7 @@ def _gaps(read: Lists) -> list[str]:
 
 
 def _alone(read: Lists, person: int) -> str:
-    """Return that somebody is in no contact, and whom that may have meant."""
+    """Return that a person has no contact, and which id may have been meant."""
     text = f"{read.tests.person(person)} is tested and in no contact"
     if read.names is None:
         return text
@@ -187,7 +188,7 @@ def _alone(read: Lists, person: int) -> str:
 
 
 def parse_columns(text: str | None, known: Sequence[str], option: str) -> dict[str, str]:
-    """Return their names by ours from "ours=theirs,ours=theirs"."""
+    """Return the file's column names by ours, from "ours=theirs,ours=theirs"."""
     named: dict[str, str] = {}
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
@@ -201,10 +202,10 @@ def parse_columns(text: str | None, known: Sequence[str], option: str) -> dict[s
 
 
 def read_lists(contacts: Path, tests: Path | None = None, wording: Wording | None = None) -> Lists:
-    """Read contacts, and tests if there are any, whose names and dates belong together.
+    """Read contacts, and tests if there are any, with names and dates in common.
 
-    Ids are names when none of them is a whole number, or when `wording` says so. Numbers beside
-    names are taken for a slip and refused.
+    Ids are names when none of them is a whole number, or when `wording` says so. Numbers among
+    names are taken for slips and refused.
 
     Raises:
         InputError: a file cannot be read, or a row is wrong; the message names it.
@@ -240,7 +241,7 @@ def _read(
     wording: Wording,
     optional: Sequence[str] = (),
 ) -> _File:
-    """Read the columns that are needed, or say which are missing or too many."""
+    """Read the columns that are needed, or raise naming those that are missing or unknown."""
     table = tables.read_file(path)
     called = {column: theirs.get(column, column) for column in ours}
     expected = f"expected {', '.join(called.values())}"
@@ -261,7 +262,7 @@ def _read(
 
 
 def _is_plain(file: _File) -> bool:
-    """Tell whether a file holds numbers alone, or nothing, so that `tables` judges it."""
+    """Return whether a file holds only numbers, or nothing, so that `tables` checks it."""
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     return all(any(is_kind(column.type) for is_kind in kinds) for column in file.columns.values())
 
@@ -274,7 +275,7 @@ def _plain_columns(file: _File) -> Columns:
 
 
 def _as_text(file: _File) -> _File:
-    """Return a file with its columns as they are written, without spaces around values."""
+    """Return a file with its columns as text, without spaces around values."""
     table = tables.read_file(file.path, as_text=tuple(file.called.values()))
     columns = {}
     for ours, theirs in file.called.items():
@@ -314,7 +315,7 @@ def _ids(files: Sequence[_File], *, as_names: bool) -> tuple[list[Columns], tupl
 def _refused_id(
     files: Sequence[_File], columns: Sequence[Sequence[str]], place: int, text: str
 ) -> InputError:
-    """Return what to say of an id that is no number where others are."""
+    """Return the error for an id that is not a number where others are."""
     problem = (
         f"{text!r} is not a whole number, as other ids are "
         "(dnatrace infer --id-map takes all of them for names)"

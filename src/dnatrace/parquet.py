@@ -1,4 +1,4 @@
-"""Contacts of a large Parquet file, read batch by batch.
+"""Read the contacts of a large Parquet file batch by batch.
 
 A list of 100 million rows has 2.4 GB as three columns of 64 bits, and several copies of it on the
 way into a window. Here days are counted first; then a batch of rows is read, checked and grouped by
@@ -88,14 +88,14 @@ def window_of(
     batch_rows: int = BATCH_ROWS,
     track: Track | None = None,
 ) -> ContactWindow:
-    """Return the window of a Parquet file; the same as `ContactWindow.from_rows` of it.
+    """Return the window of a Parquet file, the same as `ContactWindow.from_rows` would.
 
     Memory: 4 bytes per row of days that are complete, 8 per row of those that have begun, and about
     60 bytes per row of a batch while it is read. In a file that is ordered by day one day at a time
     has begun and is not complete; in no order, all.
 
     Args:
-        path: of the file, one that `can_stream`.
+        path: a file for which `can_stream` holds.
         n_people: ids are 0 … n_people-1.
         n_days: days are 0 … n_days-1.
         batch_rows: how many rows are read at a time.
@@ -104,7 +104,7 @@ def window_of(
     sizes = _rows_by_day(path, n_days, batch_rows)
     begun: dict[int, _Begun] = {}
     complete: dict[int, DayContacts] = {}
-    total = -(-n_rows(path) // batch_rows)  # about: batches end with row groups
+    total = -(-n_rows(path) // batch_rows)  # approximate: batches end with row groups
     batches = _batches(path, batch_rows)
     for rows, first in track(batches, total) if track else batches:
         for day, senders, receivers in _split(path, rows, first, n_people, n_days):

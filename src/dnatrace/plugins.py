@@ -1,8 +1,8 @@
-"""Methods, simulators and policies by name: those of this package and those of others.
+"""Find methods, simulators and policies by name, in this package and in others.
 
 A plug-in is one settings class: its fields are its section of the configuration, and it builds what
-it stands for. A package of somebody else registers one by an entry point in the group
-`dnatrace.methods`, `dnatrace.simulators` or `dnatrace.policies`; docs/plugins.md shows how.
+it stands for. Another package registers one through an entry point in the group `dnatrace.methods`,
+`dnatrace.simulators` or `dnatrace.policies`; docs/plugins.md shows how.
 """
 
 import importlib.metadata
@@ -22,22 +22,23 @@ class Plugin(Settings):
     """What a method, a simulator or a policy says about itself."""
 
     noun: ClassVar[str] = "plug-in"
-    # Keys that point to something whose content is in the fingerprint: where it lies is no matter.
+    # Keys that point to something whose content is in the fingerprint: its location does not
+    # matter.
     read_by_content: ClassVar[tuple[str, ...]] = ()
     name: str
 
     @classmethod
     def title(cls) -> str:
-        """Return the name that configurations call it by."""
+        """Return the name by which configurations refer to it."""
         return str(cls.model_fields["name"].default)
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
-        """Return whether it is usable here, and what it is or what is missing."""
+        """Return whether it can be used here, and a line on what it is or what is missing."""
         return True, "built in"
 
     def fingerprint(self) -> str:
-        """Return the digest of what it ships or reads, so that other content is another run."""
+        """Return the digest of what it ships or reads, so that different content is another run."""
         return ""
 
 
@@ -49,10 +50,10 @@ class Catalogue(Generic[P]):
 
     Args:
         kind: the class they all extend.
-        group: of entry points.
-        built_in: those of this package, in the order in which they are listed.
+        group: the group of entry points.
+        built_in: the plug-ins of this package, in the order in which they are listed.
         own: keys that mean something to one plug-in alone. Any other key that one of them knows may
-            be given whichever is chosen; it has no effect where it is not known.
+            be given whichever plug-in is chosen; a plug-in that does not know it ignores it.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Catalogue(Generic[P]):
                 raise TypeError(f"it is no {self._kind.__name__}")
             if plugin.title() in self._plugins:
                 raise ValueError(f"the name '{plugin.title()}' is taken")
-        except Exception as error:  # whatever others wrote must not keep ours from working
+        except Exception as error:  # a faulty plug-in must not keep ours from working
             noun = self._kind.noun
             _LOG.warning("%s '%s' of another package left out: %s", noun, point.name, error)
             return
@@ -103,15 +104,15 @@ class Catalogue(Generic[P]):
 
     @property
     def choice(self) -> Any:
-        """The type of a configuration's section: one of the plug-ins, told apart by `name`."""
+        """The type of a configuration's section: one of the plug-ins, chosen by `name`."""
         kinds: Any = tuple(self._plugins.values())
-        union = Union.__getitem__(kinds)  # of kinds that are not known beforehand
+        union = Union.__getitem__(kinds)  # the kinds are known only now
         return Annotated[union, Field(discriminator="name")] if len(kinds) > 1 else union
 
     def fitted(self, given: Any, default: str) -> Any:
-        """Return the values of a section as the plug-in it names takes them.
+        """Return the values of a section as expected by the plug-in that it names.
 
-        A bare name stands for a section. A table under the name of a plug-in holds for it alone.
+        A bare name stands for a section. A table under the name of a plug-in applies to it alone.
         """
         if isinstance(given, BaseModel):
             return given
@@ -124,9 +125,9 @@ class Catalogue(Generic[P]):
         return {key: value for key, value in flat if self._counts(chosen, key, value)}
 
     def flattened(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return a section for the named plug-in, with the table of its own laid over the rest.
+        """Return a section for the named plug-in, with its own table laid over the rest.
 
-        A section that was written for another one leaves behind what only that one knows.
+        A section that was written for another plug-in loses the keys that only that one knows.
         """
         tables = {k: v for k, v in values.items() if k in self and isinstance(v, Mapping)}
         flat = {k: v for k, v in values.items() if k not in tables}
@@ -135,7 +136,7 @@ class Catalogue(Generic[P]):
         return flat | {"name": name} | dict(tables.get(name, {}))
 
     def _counts(self, chosen: type[P], key: str, value: Any) -> bool:
-        """Whether the chosen plug-in is to read a key; raise for one that nobody understands."""
+        """Return whether the chosen plug-in reads a key; raise for a key that none understands."""
         if knows(chosen, key):
             return value is not None or _may_be_absent(chosen, key)
         noun = self._kind.noun
@@ -147,12 +148,12 @@ class Catalogue(Generic[P]):
         return False
 
     def ignores(self, name: str, key: str) -> bool:
-        """Whether some plug-in knows a key and the named one does not."""
+        """Return whether some plug-in knows a key and the named one does not."""
         return not knows(self[name], key) and any(knows(plugin, key) for plugin in self)
 
 
 def knows(plugin: type[Plugin], key: str) -> bool:
-    """Whether a key, under its full name or its short one, is a field of a plug-in."""
+    """Return whether a key, by its full name or its short one, is a field of a plug-in."""
     return key in plugin.model_fields or key in plugin.names_in_files()
 
 

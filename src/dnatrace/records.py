@@ -1,4 +1,4 @@
-"""The nouns that flow through the program: contacts, tests and beliefs."""
+"""The values that flow through the program: contacts, tests and beliefs."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ MOST_DAYS = 10_000  # 27 years: more is a date or a slip
 
 
 class Diary(IntFlag):
-    """What a person knows of a day beside tests and contacts, where the policy has levers.
+    """What a person knows about a day besides tests and contacts, where the policy has levers.
 
-    ASKED: asked for a test because of symptoms. TOLD: was told since the day before that a
-    housemate, or somebody they met, is a case. AT_HOME: stayed at home, for whatever reason.
-    IMMUNE: had learned of a positive result of their own before the day.
+    ASKED: asked for a test because of symptoms. TOLD: was told, since the day before, that a
+    housemate or somebody they met is a case. AT_HOME: stayed at home, for whatever reason. IMMUNE:
+    had learned of a positive result of their own before the day.
     """
 
     ASKED = 1
@@ -38,15 +38,16 @@ class DayContacts:
     """The directed contacts of one day, grouped by receiver.
 
     The messages that reach person r come from `senders[offsets[r]:offsets[r + 1]]`. A sender that
-    stands there twice is two contacts. No padding, no cap: 4 bytes per contact plus the offsets.
-    The order within a row is the simulator's (`from_pairs` sorts by sender), and sums follow it.
+    appears there twice is two contacts. There is no padding and no cap: 4 bytes per contact plus
+    the offsets. The order within a row is the simulator's (`from_pairs` sorts by sender); sums are
+    taken in it.
 
     Attributes:
         offsets: int32 [people + 1].
         senders: int32 [contacts].
-        kinds: uint8 [contacts], the `ContactKind` of each contact, or None when not known.
-        mutual: whether it is known that every contact stands in the rows of both, as often in the
-            one as in the other; then `by_sender` sorts and keeps nothing.
+        kinds: uint8 [contacts], the `ContactKind` of each contact, or None when unknown.
+        mutual: whether every contact is known to appear in the rows of both people, equally often;
+            then `by_sender` needs no sorting and no memory.
     """
 
     offsets: NDArray[np.int32]
@@ -57,7 +58,7 @@ class DayContacts:
 
     @classmethod
     def from_pairs(cls, senders: ArrayLike, receivers: ArrayLike, *, n_people: int) -> Self:
-        """Group contacts by receiver, then sender: the order of the pairs does not matter.
+        """Group contacts by receiver, then by sender; the order of the pairs does not matter.
 
         Cost: two counting sorts, O(people + contacts).
         """
@@ -79,12 +80,12 @@ class DayContacts:
 
     @property
     def n_people(self) -> int:
-        """The number of people, met or not."""
+        """The number of people, with contacts or without."""
         return self.offsets.size - 1
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """The number of contacts of each person, one message received each: int32 [people]."""
+        """The number of contacts of each person, that is messages received: int32 [people]."""
         return np.diff(self.offsets)
 
     def receivers(self) -> NDArray[np.int32]:
@@ -94,8 +95,8 @@ class DayContacts:
     def by_sender(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return offsets [people + 1] and receivers [contacts] of the same contacts by sender.
 
-        Cost: one counting sort when it is first asked for; then it is kept, 4 bytes per contact.
-        Nothing when contacts are mutual: the rows of receivers are those of senders.
+        Cost: one counting sort at the first call; the result is kept, 4 bytes per contact. Nothing
+        when contacts are mutual: the rows by receiver are also the rows by sender.
         """
         offsets, senders = self.offsets.view(np.uint32), self.senders.view(np.uint32)
         if self.mutual:
@@ -107,29 +108,29 @@ class DayContacts:
         return kept
 
     def most_meetings(self) -> int:
-        """Return how often two people met on the day, the most of all pairs; 0 if nobody met.
+        """Return how often any two people met on the day, at most; 0 if nobody met.
 
         Cost: one look-up per contact.
         """
         return int(_csr.most_meetings(self.offsets.view(np.uint32), self.senders.view(np.uint32)))
 
     def among(self, kept: NDArray[np.bool_]) -> Self:
-        """Return the contacts whose both ends are kept, bool [people]; kinds are dropped."""
+        """Return the contacts between people who are kept, bool [people]; kinds are dropped."""
         offsets, senders = _csr.among(self.offsets, self.senders, kept)
         return type(self)(offsets=offsets, senders=senders, mutual=self.mutual)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _LastDays(Generic[Day]):
-    """Something of the last days: a ring that forgets what is older.
+    """One value per day for the last days: a ring that forgets what is older.
 
-    Days are in order, the oldest first: index i is day `first_day` + i. Those from rows begin with
-    day 0, those of the loop with day 1, or 0 when contacts are dated a day earlier
+    Days are in order, the oldest first: index i is day `first_day` + i. Rings built from rows begin
+    with day 0, those of the loop with day 1, or 0 when contacts are dated a day earlier
     (`Loop.contacts_before_tests`).
 
     Attributes:
-        n_people: how many people there are, met or tested or not.
-        n_days: the most days it holds.
+        n_people: how many people there are, with contacts and tests or without.
+        n_days: the largest number of days it holds.
         first_day: the number of the oldest day held.
     """
 
@@ -212,7 +213,7 @@ class ContactWindow(_LastDays[DayContacts]):
         return held
 
     def forget(self, person: int) -> None:
-        """Remove every message that `person` sent or received (the right to withdraw).
+        """Remove every contact in which `person` sent or received (the right to withdraw).
 
         Afterwards the window is what it would be had they never met anybody.
         Cost: one pass over the contacts of the window.
@@ -238,12 +239,12 @@ class ContactWindow(_LastDays[DayContacts]):
 
     @property
     def n_contacts(self) -> int:
-        """Contacts in the window, of all receivers together."""
+        """The number of contacts in the window, over all receivers."""
         return sum(day.senders.size for day in self._ring)
 
 
 class TestLog(_LastDays[NDArray[np.int8]]):
-    """The results of own tests over the last `n_days` days, at most one per person and day."""
+    """The results of people's own tests over the last `n_days` days, one per person and day."""
 
     __slots__ = ()
     __test__ = False  # the name does not make it a test case
@@ -284,7 +285,7 @@ class TestLog(_LastDays[NDArray[np.int8]]):
         self._append(np.full(self.n_people, NOT_TESTED, dtype=np.int8))
 
     def record(self, day: int, people: NDArray[Any], positive: NDArray[np.bool_]) -> None:
-        """Enter the results of tests that were taken on `day`; days that have left are ignored."""
+        """Enter the results of tests taken on `day`; a day that has left the log is ignored."""
         index = day - self.first_day
         if index >= len(self._ring):
             raise InputError(f"day {day} has not begun in this log")

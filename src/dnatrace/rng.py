@@ -2,11 +2,12 @@
 
 Every decision of a run has its own named stream. A draw is a pure function of the stream's key and
 of a counter (person, day, draw), so it does not depend on threads, on the order of calls or on
-which other draws were made: two methods on one seed meet the same epidemic until they decide
+which other draws were made: two methods on one seed face the same epidemic until they decide
 differently.
 
 The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"),
-which passes BigCrush. It is for simulation; see `dnatrace.privacy.noise` for noise that protects.
+which passes BigCrush. It is meant for simulation; for noise that protects, see
+`dnatrace.privacy.noise`.
 """
 
 import hashlib
@@ -30,11 +31,12 @@ _SHIFT = np.uint64(32)
 _ROUNDS = 10
 _TWO_TO_MINUS_52 = 2.0**-52
 
-# A draw counter no caller of `uniform` or `normal` uses, so that generators never meet them.
+# A draw counter that no caller of `uniform` or `normal` uses, so that generators never share draws
+# with them.
 _GENERATOR_MARK = 0x67656E65726174
 
-# Kernels pass unsigned counters and these, not literals: one compiled version of `philox` and
-# `uniform_at` then serves all, where every combination of types would be compiled by itself.
+# Kernels pass unsigned counters and these constants, not literals: one compiled version of `philox`
+# and `uniform_at` then serves all, whereas each combination of types would be compiled separately.
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
@@ -105,7 +107,7 @@ def open_unit(high: Any, low: Any) -> Any:
 
 @njit(cache=True)
 def uniform_at(key: Any, person: Any, day: Any, draw: Any) -> Any:
-    """Draw one uniform of (0, 1) at a counter."""
+    """Draw one uniform number from (0, 1) at a counter."""
     w0, w1, _, _ = philox(key, person, day, draw, ZERO)
     return open_unit(w0, w1)
 

@@ -1,9 +1,9 @@
 """The statistical model of one person: states, parameters and the exact 4-state chain.
 
-A person is S, E, I or R on every day of a window. On the first day P(S) = 1 - p0, P(E) = p0. From a
-day to the next S becomes E with probability 1 - (1 - p0)·exp(-x), where x is the day's exposure, E
-becomes I with probability g, I becomes R with probability h, and R stays. A test is positive with
-probability 1 - false_negative_rate in I and false_positive_rate otherwise.
+A person is S, E, I or R on every day of a window. On the first day P(S) = 1 - p0, P(E) = p0. From
+one day to the next, S becomes E with probability 1 - (1 - p0)·exp(-x), where x is the day's
+exposure, E becomes I with probability g, I becomes R with probability h, and R stays. A test is
+positive with probability 1 - false_negative_rate in I and false_positive_rate otherwise.
 
 Given exposures and own tests, `smooth_block` computes the posterior of every day by one forward and
 one backward pass. It works on blocks of people laid side by side, so that the compiler can use
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dnatrace.settings import Settings, Share, setting
 
 N_STATES = 4
-BLOCK = 64  # people side by side; the buffers of a block of 14 days fit the second-level cache
+BLOCK = 64  # people side by side; the buffers for 14 days fit into the second-level cache
 LIKELIHOOD_FLOOR = 1e-6  # contradictory tests leave every state possible
 RESCALE_EVERY = 8  # days; 1e6 to the power of 8 is far from the limits of float64
 _SMALL_HAZARD = 0.125
@@ -38,12 +38,12 @@ class State(IntEnum):
 
 
 class SeirParameters(Settings):
-    """Parameters of the statistical model, the same for everybody: what phones believe.
+    """Parameters of the statistical model that phones use, the same for everybody.
 
     The defaults are those of Romijnders et al., "DNA: Differentially private Neural Augmentation
     for contact tracing". Published sources disagree on p1 (0.01, 0.02, 0.03, 0.05), which is why
     every run prints and stores the value it used. Code and formulas use the short names, files the
-    full ones.
+    full names.
     """
 
     p0: Share = setting(
@@ -79,7 +79,7 @@ class SeirParameters(Settings):
 
 
 class ErrorRates(Settings):
-    """How often a test errs; `TestErrors` and `policy.laboratory.SwabErrors` say about whom."""
+    """How often a test errs; `TestErrors` and `policy.laboratory.SwabErrors` say for whom."""
 
     false_positive_rate: Share = setting(
         0.01, "P(positive) of a person in whom there is nothing to find", source=_PAPER
@@ -90,10 +90,10 @@ class ErrorRates(Settings):
 
 
 class TestErrors(ErrorRates):
-    """What the phones' model believes about tests: that they find I alone.
+    """What the phones' model assumes about tests: that they detect I alone.
 
-    The false positive rate is P(positive | not I), E included: the paper's Equation of the
-    observation. What swabs of a simulated run find is `policy.laboratory.SwabErrors`.
+    The false positive rate is P(positive | not I), E included, as in the paper's observation
+    equation. What swabs detect in a simulated run is set by `policy.laboratory.SwabErrors`.
     """
 
     __test__: ClassVar[bool] = False  # the name does not make it a test case
@@ -104,12 +104,12 @@ class TestErrors(ErrorRates):
         return max(share_positive if positive else 1.0 - share_positive, LIKELIHOOD_FLOOR)
 
     def likelihood_ratio(self, positive: bool) -> float:
-        """Return P(outcome | I) / P(outcome | not I), all that a test says."""
+        """Return P(outcome | I) / P(outcome | not I), all the information in a test."""
         return self.likelihood(positive, True) / self.likelihood(positive, False)
 
     @property
     def misleads(self) -> bool:
-        """Whether a positive test would speak against infection."""
+        """Whether a positive test would be evidence against infection."""
         return self.false_positive_rate + self.false_negative_rate > 1.0
 
     @property
@@ -123,8 +123,8 @@ class TestErrors(ErrorRates):
 def leave_probabilities(exposure: Any, background: Any, leave: Any, stay: Any) -> None:
     """Fill leave = P(S → E) = 1 - exp(-(x + background)) and stay = exp(-(x + background)).
 
-    All arrays [block]. The small ones keep their relative precision: a series below
-    `_SMALL_HAZARD`, whose first omitted term is 2e-10 of the result.
+    All arrays are [block]. Small values keep their relative precision: below `_SMALL_HAZARD` a
+    series is used, whose first omitted term is 2e-10 of the result.
     """
     for i in range(exposure.size):
         z = np.float64(exposure[i]) + background
@@ -137,7 +137,7 @@ def leave_probabilities(exposure: Any, background: Any, leave: Any, stay: Any) -
 
 
 def leaving(hazard: float) -> tuple[float, float]:
-    """Return P(S → E) and P(S → S) of one hazard, with the bits of `leave_probabilities`."""
+    """Return P(S → E) and P(S → S) of one hazard, bit-identical to `leave_probabilities`."""
     z, s = hazard, math.exp(-hazard)
     series = z * (1.0 - z * (1 / 2 - z * (1 / 6 - z * (1 / 24 - z * (1 / 120 - z * (1 / 720))))))
     return (series if z < _SMALL_HAZARD else 1.0 - s), s
@@ -158,7 +158,7 @@ def pack_model(parameters: SeirParameters, test_errors: TestErrors) -> NDArray[n
 def load_block(
     exposures: Any, outcomes: Any, first: int, model: Any, leave: Any, stay: Any, ratio: Any
 ) -> None:
-    """Fill the inputs of the chain for the people from `first` on; the tail is not tested."""
+    """Fill the inputs of the chain for the people from `first` on; padding has no tests."""
     n_days, n_people = outcomes.shape
     background, ratio_negative, ratio_positive = model[3], model[4], model[5]
     width = min(BLOCK, n_people - first)
@@ -189,7 +189,7 @@ def rescale(weights: Any) -> None:
 
 @njit(cache=True)
 def forward_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, alpha: Any) -> None:
-    """Fill alpha [days, 4, block] with P(state, tests up to the day), up to one factor per day.
+    """Fill alpha [days, 4, block] with P(state, tests up to the day), up to a factor per day.
 
     Args:
         leave: P(S → E) after each day, [days, block]; the last day is not used.
@@ -236,7 +236,7 @@ def backward_step(leave: Any, stay: Any, ratio: Any, g: Any, h: Any, beta: Any) 
 def smooth_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, alpha: Any) -> None:
     """Fill alpha [days, 4, block] with the posterior of every state and day given all tests.
 
-    Guarantee: every posterior sums to 1; no NaN for finite or infinite exposures and any tests.
+    Guarantee: every posterior sums to 1; no NaN, for finite or infinite exposures and any tests.
     Cost: about 40 flops per person-day, O(days × block); arguments as in `forward_block`.
     """
     forward_block(leave, stay, ratio, p0, g, h, alpha)
@@ -263,8 +263,9 @@ def smooth_block(leave: Any, stay: Any, ratio: Any, p0: Any, g: Any, h: Any, alp
 def last_day_marginals(exposures: Any, outcomes: Any, model: Any, beliefs: Any) -> None:
     """Fill beliefs [people, 4] with the posterior of the last day: the forward pass alone.
 
-    Exposures are [days, people], oldest day first, the last day is not read; outcomes int8 [days,
-    people]; model as of `pack_model`. Cost: one exponential and about 20 flops per person-day.
+    Exposures are [days, people], the oldest day first, and the last day is not read; outcomes are
+    int8 [days, people]; the model comes from `pack_model`. Cost: one exponential and about 20 flops
+    per person-day.
     """
     n_days, n_people = outcomes.shape
     for b in prange((n_people + BLOCK - 1) // BLOCK):

@@ -24,10 +24,10 @@ def setting(default: Any, meaning: str, *, source: str = "", called: str | None 
     """Declare a field of `Settings`.
 
     Args:
-        default: its value when nothing is said.
-        meaning: one line for people.
+        default: the value when none is given.
+        meaning: what it means, in one line.
         source: where the default comes from.
-        called: its name in files, when formulas and code use a shorter one; both are understood.
+        called: its name in files, when formulas and code use a shorter one; both are accepted.
     """
     more: Any = {"source": source} if source else None
     return Field(default, description=meaning, alias=called, json_schema_extra=more)
@@ -53,17 +53,17 @@ class Settings(BaseModel):
 
     @classmethod
     def names_understood(cls) -> list[str]:
-        """Return the names that a wrong key may have meant."""
+        """Return the names that a misspelt key may have meant."""
         return list(cls.names_in_files())
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values under the names they have in files."""
-        # As any: the settings of a method that is in no catalogue are values like others.
+        # Serialised as any: the settings of a method that is in no catalogue are values, too.
         return self.model_dump(mode="json", by_alias=True, serialize_as_any=True)
 
 
 class _SettingError(InputError):
-    """What is wrong with a section, for the section around it."""
+    """An error in a section, to be reported by the section around it."""
 
     def __init__(self, path: tuple[str, ...], problem: str, guess: str | None = None) -> None:
         self.path, self.problem, self.guess = path, problem, guess
@@ -82,7 +82,7 @@ class _SettingError(InputError):
 
 
 def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
-    """Return one line for the first thing that is wrong."""
+    """Return one line on the first thing that is wrong."""
     first = error.errors()[0]
     path = tuple(
         str(key)
@@ -91,7 +91,7 @@ def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
     )
     inner = first.get("ctx", {}).get("error")
     if isinstance(inner, _SettingError):
-        return inner.within(path[:1])  # behind its section stands the name of the plug-in
+        return inner.within(path[:1])  # the name of the plug-in follows that of the section
     if first["type"] == "extra_forbidden":
         close = difflib.get_close_matches(path[-1], model.names_understood(), n=1)
         return _SettingError(path, "unknown", close[0] if close else None)

@@ -1,6 +1,6 @@
 """Read contacts and tests from arrays, tables, CSV or Parquet, and say exactly what is wrong.
 
-Rows are numbered from 1, without the header; messages about a CSV file also have the line as an
+Rows are numbered from 1, without the header; messages about a CSV file also give the line as an
 editor counts it. Ids and days are whole numbers from 0.
 """
 
@@ -21,12 +21,12 @@ Columns = dict[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Whole-number columns that were read, and how messages call what is in them.
+    """Whole-number columns that were read, and the names that messages use for them.
 
     Attributes:
-        name: of their source.
-        columns: by our names.
-        called: names that the source has for columns, where they differ from ours.
+        name: the name of the source.
+        columns: the columns by our names.
+        called: the source's names for columns, where they differ from ours.
         people: the names of people by id; None when they have none.
     """
 
@@ -41,23 +41,23 @@ class Rows:
         return self.columns["day"].size
 
     def refuse(self, row: int, column: str, problem: str) -> InputError:
-        """Return what to say of a value; rows are counted from 0 here."""
+        """Return the error for a value; rows are counted from 0 here."""
         return refuse(self.name, row, self.called.get(column, column), problem)
 
     def person(self, number: int) -> str:
-        """Return how a person is called."""
+        """Return what a person is called."""
         return f"person {number}" if self.people is None else self.people[number]
 
 
 def refuse(name: str, row: int, label: str, problem: str) -> InputError:
-    """Return what to say of a value of a source, whose rows are counted from 0 here."""
+    """Return the error for a value of a source; rows are counted from 0 here."""
     line = _line_of(Path(name), row)
     at = "" if line is None else f" (line {line} of the file)"
     return InputError(f"{name}: row {row + 1}, column '{label}': {problem}{at}")
 
 
 def _line_of(path: Path, row: int) -> int | None:
-    """Return the line on which a row of a CSV file ends; empty lines are no rows."""
+    """Return the line on which a row of a CSV file ends; empty lines do not count as rows."""
     if path.suffix == ".parquet" or not path.is_file():
         return None
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -70,7 +70,7 @@ def _line_of(path: Path, row: int) -> int | None:
 CONTACT_COLUMNS = ("sender", "receiver", "day")
 TEST_COLUMNS = ("person", "day", "positive")
 
-# Ids above this are hashes or phone numbers, not indices: ask before allocating.
+# Ids above this are hashes or phone numbers, not indices: refuse before allocating.
 MOST_PEOPLE_INFERRED = 50_000_000
 MOST_DAYS_INFERRED = 366
 
@@ -82,7 +82,7 @@ def read_columns(
 
     Args:
         source: an array [rows, columns], a table (mapping, Arrow, pandas, polars), or a path.
-        what: how to call the source in messages when it is not a file.
+        what: what to call the source in messages when it is not a file.
         required: names of the columns, in the order of an array's columns.
         optional: columns that may be present; they are not returned.
     """
@@ -106,7 +106,7 @@ def read_file(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
     Args:
         path: a name that ends in .parquet, or else a CSV file whose columns are separated by
             commas, semicolons or tabs.
-        as_text: columns to be left as they are written.
+        as_text: columns to be kept as text, as they are written.
     """
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a CSV or Parquet file")
@@ -137,7 +137,7 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
     _check_encoding(path, header)
     separator = max(
         ",;\t", key=lambda mark: header.count(mark.encode())
-    )  # a comma if none is there
+    )  # a comma if there is none
     parse = pacsv.ParseOptions(delimiter=separator)
     try:
         with pacsv.open_csv(path, parse_options=parse) as reader:
@@ -156,7 +156,7 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
 
 
 def _uneven_line(path: Path, separator: str) -> str:
-    """Return which line has more or fewer fields than the first; empty when none has."""
+    """Return which line has more or fewer fields than the first; "" if none has."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         reader = csv.reader(file, delimiter=separator)
         header = next(reader, [])
@@ -216,7 +216,7 @@ def _check_names(
 
 
 def whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.int64]:
-    """Return a column as whole numbers, or name the first row that is none."""
+    """Return a column as whole numbers, or raise naming the first row that is not one."""
     if len(column) == 0:
         return np.empty(0, dtype=np.int64)
     if column.null_count:
@@ -276,7 +276,7 @@ def check_days(rows: Rows, n_days: int) -> None:
 
 
 def read_contacts(source: Any) -> Rows:
-    """Read rows (sender, receiver, day); a column `kind` may stand beside them."""
+    """Read rows (sender, receiver, day); a further column `kind` is allowed."""
     return read_columns(source, what="contacts", required=CONTACT_COLUMNS, optional=("kind",))
 
 
@@ -296,7 +296,7 @@ def infer_days(*days: NDArray[np.int64]) -> int:
 
 
 def _infer_size(columns: Sequence[NDArray[np.int64]], *, most: int, what: str) -> int:
-    """Return one more than the largest value, at least 1; refuse what is clearly not an index."""
+    """Return one more than the largest value, at least 1; refuse values too large for indices."""
     size = max((int(c.max()) + 1 for c in columns if c.size), default=1)
     if size > most:
         remedy = "dnatrace infer --id-map takes ids for names, " if "id" in what else ""

@@ -1,7 +1,7 @@
-"""Kernels that release the interpreter, on several threads.
+"""Run kernels that release the interpreter on several threads.
 
-For loops that are long enough to start threads for, a few times per day: a serial kernel compiles
-in a fraction of the time of one with `parallel=True`.
+This suits loops that are long enough to justify starting threads, a few times per day: a serial
+kernel compiles in a fraction of the time of one with `parallel=True`.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,10 @@ Part = TypeVar("Part")
 
 
 def in_parts(n: int, part: Callable[[int, int], Part], *, worth: bool = True) -> list[Part]:
-    """Return part(begin, end) of consecutive ranges that make up 0 … n-1, as many as threads.
+    """Return part(begin, end) of consecutive ranges that cover 0 … n-1, one per thread.
 
-    One range when threads are not `worth` their start, some 0.1 ms. What the parts come to must not
-    depend on where they end.
+    There is one range when threads are not `worth` starting, which takes some 0.1 ms. The combined
+    result must not depend on where ranges end.
     """
     parts = min(n, get_num_threads()) if worth else 1
     if parts <= 1:

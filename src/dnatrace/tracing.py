@@ -1,8 +1,8 @@
 """The loop: an epidemic, a tracing method and a policy, one day at a time.
 
 `Loop.start` gives the state before the first day and `Loop.step` takes one day; `Loop.run` is a
-generator over days. Whoever consumes it measures, records or shows progress: the loop knows none of
-them. The phases of a day are listed in the docstring of `step`, and the code is that list.
+generator over days. Its consumers measure, record or show progress: the loop knows none of them.
+The phases of a day are listed in the docstring of `step`, and the code is that list.
 """
 
 import time
@@ -37,7 +37,7 @@ from dnatrace.rng import Stream
 from dnatrace.seir import SeirParameters
 from dnatrace.simulators.base import N_AGE_GROUPS, N_STATES, SEIR_OF_COURSE, CourseState, Simulator
 
-# How ill people in each course state feel; who recovers from hospital has felt it before.
+# How ill people feel in each course state; those recovering from hospital felt ill before.
 _SEVERITY = np.zeros(N_STATES, dtype=np.uint8)
 _SEVERITY[CourseState.SYMPTOMATIC_MILD] = Severity.MILD
 _SEVERITY[[CourseState.SYMPTOMATIC, CourseState.HOSPITALISED, CourseState.CRITICAL]] = (
@@ -47,22 +47,22 @@ _SEVERITY[[CourseState.SYMPTOMATIC, CourseState.HOSPITALISED, CourseState.CRITIC
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DayLog:
-    """What happened on a day.
+    """What happened on one day.
 
     Attributes:
-        day: from 1.
+        day: counted from 1.
         states: course state at the end of the day, uint8 [people].
         contacts: everybody's contacts of the day, with the app or without.
-        isolated: who was at home, bool [people]: for a positive result, or another reason
-            (`measures.quarantined`).
+        isolated: who stayed at home, bool [people], because of a positive result or for another
+            reason (`measures.quarantined`).
         tested: who was tested today, ids.
         results: their results, known today or after the delay, bool [tested].
         informed: who learned of a positive result today, ids.
         public: what each person knew of themselves at the end of the day.
-        secret: what the enclave knew besides.
+        secret: what the enclave knew in addition.
         released: the scores of the day; they choose tomorrow's tests.
-        selection: what the policy spent to choose today's; None when it published nothing.
-        measures: what the policy did besides tests and the isolation of positives.
+        selection: what the policy spent to choose today's tests; None when it published nothing.
+        measures: what the policy did apart from testing and isolating positives.
         seconds: by phase: simulate, window, test, infer, release, respond.
     """
 
@@ -92,11 +92,12 @@ class LoopState:
         has_app: bool [people].
         window: contacts of the last days between people with the app.
         log: results of the last days.
-        queue: of the laboratory.
+        queue: the queue of the laboratory.
         released: the last scores.
-        method: state of the method.
-        policy: state of the policy.
-        silence: the same method in a world without secrets, to which public releases are held.
+        method: the state of the method.
+        policy: the state of the policy.
+        silence: the same method in a world without secrets, against which public releases are
+            checked.
     """
 
     day: int
@@ -128,22 +129,22 @@ class Loop:
     """Everything that takes part in a run.
 
     Attributes:
-        simulator: who meets whom, who gets infected; on day 0.
+        simulator: decides who meets whom and who gets infected; on day 0.
         exchange: what phones receive from each other.
         method: what is released.
         policy: who is tested and who isolates.
         laboratory: capacity, delays and errors of tests.
-        parameters: of the statistical model that phones use.
-        seed: of who has the app; the parts have their own.
+        parameters: the parameters of the statistical model that phones use.
+        seed: decides who has the app; the parts have their own seeds.
         window_days: how many days of contacts and tests are kept.
         adoption: the share with the app by age group, nine numbers.
         with_messages: whether messages are computed even if the method does not look at them, for
             training; nothing else changes.
-        contacts_before_tests: whether contacts of a day are dated the day before its tests, so that
-            they change beliefs of the day itself; else of the next day. Methods that count contacts
-            (`tally`, `headcount`) count them from their own day on and refuse this.
+        contacts_before_tests: whether the contacts of a day are dated one day before its tests, so
+            that they change beliefs on the day itself; otherwise on the next day. Methods that
+            count contacts (`tally`, `headcount`) count them from their own day on and refuse this.
         tests_at_home: whether people who stay at home can be tested there.
-        tells_contacts: whether the policy is told who met whom; no ε covers that.
+        tells_contacts: whether the policy learns who met whom; no ε covers that.
     """
 
     simulator: Simulator
@@ -193,7 +194,7 @@ class Loop:
         )
 
     def run(self, days: int) -> Iterator[DayLog]:
-        """Yield the logs of so many days from the first on."""
+        """Yield the log of each of the first `days` days."""
         state = self.start()
         for _ in range(days):
             state, log = self.step(state)
@@ -202,20 +203,20 @@ class Loop:
     def step(self, state: LoopState) -> tuple[LoopState, DayLog]:
         """Take one day.
 
-        1. Isolation: those whose time is over or who give up are free; the others meet nobody.
+        1. Isolation: people whose time is over or who give up are free; the others meet nobody.
         2. The simulator advances one day and yields its contacts; those between people with the
            app enter the window, and the oldest day leaves it.
         3. The policy chooses whom to test from the scores that were released yesterday: nobody in
            isolation, dead, without the app, or waiting for a test or a result.
         4. Those chosen `order_delay` days ago are tested; errors are drawn.
         5. Results of tests taken `result_delay` days ago become known and enter the log.
-        6. Phones exchange messages over the window. This part a deployment runs encrypted.
-        7. The method releases one score per person. Only this leaves the enclave. What it calls
-           public must come out the same in silence.
-        8. The policy responds to results and to what else it follows up, from tomorrow on.
+        6. Phones exchange messages over the window. A deployment runs this part encrypted.
+        7. The method releases one score per person. Nothing else leaves the enclave. What it
+           declares public must be the same in the world without secrets.
+        8. The policy responds to results and to whatever else it follows up, effective tomorrow.
 
-        Every draw comes from a stream of its own, keyed by person and day: two methods on one seed
-        see the same epidemic until their decisions differ.
+        Every draw comes from its own stream, keyed by person and day: two methods on one seed see
+        the same epidemic until their decisions differ.
         """
         day, clock = state.day + 1, _Clock()
         isolated, policy_state = self._isolate(state, day)
@@ -272,16 +273,16 @@ class Loop:
         return released, method_state, silence
 
     def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
-        """Tell the simulator who of the living stays at home."""
+        """Tell the simulator which of the living stay at home."""
         isolated, policy_state = self.policy.isolate(day, state.policy)
         isolated = isolated & (self.simulator.states != CourseState.DEATH)
         self.simulator.isolate(isolated)
         return isolated, policy_state
 
     def _enter(self, state: LoopState, contacts: DayContacts) -> None:
-        """Let the contacts of the day enter the window, and begin a day without results.
+        """Let the contacts of the day enter the window, and begin a new day without results.
 
-        Those between people with the app do, without their kinds.
+        Only contacts between people with the app enter, without their kinds.
         """
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
         enter = state.window.push_after if self.contacts_before_tests else state.window.push
@@ -316,7 +317,7 @@ class Loop:
         states: NDArray[np.uint8],
         isolated: NDArray[np.bool_],
     ) -> tuple[Sample, Sample, Queue]:
-        """Take the tests that are due and tell the results that are."""
+        """Take the tests that are due and report the results that are due."""
         away, day = isolated & (not self.tests_at_home), state.day + 1
         taken, queue = self.laboratory.take(
             state.queue, chosen, states=states, isolated=away, day=day
@@ -347,7 +348,7 @@ class Loop:
     def _follow_up(
         self, evening: Evening, policy_state: Any, *, n_asked: int
     ) -> tuple[Any, Measures]:
-        """Let the policy follow up what it follows up, and ask what it did."""
+        """Let the policy follow up, and ask what it did."""
         if isinstance(self.policy, FollowsUp):
             after = self.policy.follow_up(evening, policy_state)
             return after, self.policy.measures(after)

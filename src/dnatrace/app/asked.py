@@ -1,4 +1,4 @@
-"""What the page asks for, as configurations; and what a configuration is in other words."""
+"""What the page asks for, as configurations; and configurations as TOML, command and script."""
 
 import json
 import shlex
@@ -26,19 +26,19 @@ _BESIDE_B = {
 
 
 def labels(arms: Iterable[str]) -> dict[str, str]:
-    """Return what arms are called; with a B among them, whose floor it is."""
+    """Return the labels of arms; if B is among them, they say whose floor it is."""
     named = ARMS | _BESIDE_B if "b" in arms else ARMS
     return {arm: named[arm] for arm in arms}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One situation with its changes.
+    """One situation with changes.
 
     Attributes:
-        preset: to start from.
-        scenario: laid over it; None for none.
-        changes: by dotted key.
+        preset: the preset to start from.
+        scenario: the scenario laid over it, or None.
+        changes: the changes by dotted key.
     """
 
     preset: str = DEFAULT_PRESET
@@ -47,7 +47,7 @@ class Asked:
 
     @classmethod
     def from_json(cls, given: Any) -> "Asked":
-        """Return what a page sent; raise unless it is of that form."""
+        """Return what a page sent; raise unless it has the right form."""
         if not isinstance(given, dict) or set(given) - {"preset", "scenario", "set"}:
             raise InputError("a situation has 'preset', 'scenario' and 'set'")
         preset, scenario = given.get("preset") or DEFAULT_PRESET, given.get("scenario") or None
@@ -64,7 +64,7 @@ class Asked:
         return load_config(preset=self.preset, scenario=self.scenario, overrides=overrides)
 
     def problems(self) -> dict[str, str]:
-        """Return what is wrong, in words, by key; under the empty key what no one change causes."""
+        """Return problems in words by key; under the empty key what no single change causes."""
         try:
             self.config()
         except InputError as error:
@@ -73,7 +73,7 @@ class Asked:
         return {}
 
     def _alone(self, key: str) -> str | None:
-        """Return what is wrong with one change alone; the method and its like count for all."""
+        """Return what is wrong with one change alone; names of plug-ins apply to all changes."""
         named = {k: v for k, v in self.changes.items() if k.endswith(".name")}
         one = Asked(
             preset=self.preset,
@@ -126,7 +126,7 @@ def arms_of(a: Asked, b: Asked | None) -> dict[str, RunConfig]:
 
 
 def seeds_from(first: int, given: Any) -> tuple[int, ...]:
-    """Return so many seeds from the first on."""
+    """Return as many seeds as asked for, from the first on."""
     if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MOST_SEEDS:
         raise InputError(f"seeds: a whole number from 1 to {MOST_SEEDS}, not {given!r}")
     return tuple(range(first, first + given))

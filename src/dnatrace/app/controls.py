@@ -1,6 +1,6 @@
-"""What the page offers to choose: situations as cards, the controls that matter, all parameters.
+"""What the page offers to choose from: situations as cards, main controls, all parameters.
 
-Meanings, sources and bounds come from the settings themselves; words for people are here.
+Meanings, sources and bounds come from the settings themselves; wording for readers is here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from dnatrace.runs.quantities import DAILY
 from dnatrace.runs.scenarios import scenarios
 from dnatrace.sweeps.spread import CONFIDENCE
 
-# What cards are called; a situation that is not here goes by its name.
+# Titles of cards; a situation that is not listed here goes by its name.
 _NAMES = {
     "standard": "Plenty of tests",
     "scarce": "Scarce tests",
@@ -30,7 +30,7 @@ _NAMES = {
     "household": "Housemates stay at home",
     "quarantine": "Quarantine by score",
     "school-term": "A school term",
-    "tests-4": "Half of the tests",
+    "tests-4": "Half the tests",
     "variant": "A new variant",
     "realistic": "Scarce and slow",
     "lifetime": "Strong privacy",
@@ -38,18 +38,18 @@ _NAMES = {
     "paper-code": "The paper’s programs",
     "paper-best-reading": "The paper, best reading",
 }
-# Presets as situations, in the order of the cards; one that is not here has its name alone.
+# Presets as situations, in the order of the cards; one that is not listed here has only its name.
 _PRESETS = {
-    "standard": "A city with plenty of tests: 8 % of the people per day, ε = 1 per release",
-    "quick": "A town of 2,000 people for 40 days: seconds, to try things",
+    "standard": "A city with plenty of tests: 8 % of people per day, ε = 1 per release",
+    "quick": "A town of 2,000 people for 40 days: takes seconds, to try things out",
     "realistic": "Scarce and slow tests, 80 % follow the rules, the app by age",
-    "lifetime": "As the first, with ε = 1 for one test of a person, for ever",
-    "paper": "The DNA paper as its text says; its guarantee fails with own tests",
-    "paper-code": "The DNA paper as its authors' programs do",
-    "paper-best-reading": "The DNA paper, read so that its numbers come out best",
+    "lifetime": "Like the first, with ε = 1 for one test of a person, for ever",
+    "paper": "The DNA paper, following its text; its guarantee fails with own tests",
+    "paper-code": "The DNA paper, following its authors' programs",
+    "paper-best-reading": "The DNA paper, read so that its numbers are matched best",
 }
 LEVERS = "levers"  # the policy that has them
-_FIRST = ("standard", "scarce", "uk-2020-autumn", "quick")  # cards that are shown before "more"
+_FIRST = ("standard", "scarce", "uk-2020-autumn", "quick")  # cards shown before "more"
 
 _CONTROLS: tuple[dict[str, Any], ...] = (
     {"key": "tests.capacity", "label": "Tests per day", "unit": "% of people", "scale": 100},
@@ -69,12 +69,12 @@ _CONTROLS: tuple[dict[str, Any], ...] = (
     {"key": "people", "label": "People", "unit": ""},
     {"key": "days", "label": "Days", "unit": ""},
 )
-# Of the policy `levers`; setting one chooses that policy.
+# Controls of the policy `levers`; setting one chooses that policy.
 _LEVERS: tuple[dict[str, Any], ...] = (
     {
         "key": "policy.symptoms.mild",
         "label": "People with mild symptoms who are tested",
-        "unit": "% of them; beside the tests per day",
+        "unit": "% of them; in addition to the tests per day",
         "scale": 100,
     },
     {
@@ -95,14 +95,14 @@ _LEVERS: tuple[dict[str, Any], ...] = (
     },
     {
         "key": "policy.manual.capacity",
-        "label": "Cases that staff call and ask for contacts",
+        "label": "Cases that staff call to ask for contacts",
         "unit": "% of people per day",
         "scale": 100,
     },
     {
         "key": "policy.notification.consent",
         "label": "App users who report their positive test",
-        "unit": "% of them; whom they met stays at home, told without noise",
+        "unit": "% of them; people they met stay at home, told without noise",
         "scale": 100,
     },
 )
@@ -138,13 +138,13 @@ def offered() -> dict[str, Any]:
             for q in DAILY
         ],
         "most_seeds": MOST_SEEDS,
-        # Of Student's t, for intervals of 2, 3, … seeds.
+        # Quantiles of Student's t, for intervals of 2, 3, … seeds.
         "quantiles": [float(stdtrit(n, (1 + CONFIDENCE) / 2)) for n in range(1, MOST_SEEDS + 1)],
     }
 
 
 def _situations() -> list[dict[str, Any]]:
-    """Return cards: the first few, then scenarios, then what is left of the presets."""
+    """Return cards: the first few, then scenarios, then the remaining presets."""
     presets = {
         name: {"preset": name, "scenario": None, "name": name, "title": _PRESETS.get(name, name)}
         for name in (*_PRESETS, *preset_names())
@@ -178,7 +178,7 @@ def _parameters() -> list[dict[str, Any]]:
     ]
 
 
-# ---- Fields: which values there can be ----------------------------------------------------------
+# ---- Fields: possible values --------------------------------------------------------------------
 
 
 @cache
@@ -187,7 +187,7 @@ def _schema() -> dict[str, Any]:
 
 
 def _field(key: str) -> dict[str, Any]:
-    """Return how a key is asked for: a choice with its names, a switch, a number or a text."""
+    """Return how a key is entered: a choice with its names, a switch, a number or a text."""
     section, _, name = key.partition(".")
     if section in CATALOGUES and name == "name":
         return {"kind": "choice", "choices": _named(CATALOGUES[section])}
@@ -219,7 +219,7 @@ def _bounds(kinds: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _named(plugins: Iterable[type[Plugin]]) -> list[dict[str, str]]:
-    """Return the plug-ins that are usable here, with what each is in words."""
+    """Return the plug-ins that can be used here, each with a description."""
     return [
         {"value": kind.title(), "label": f"{kind.title()}: {_first_line(kind)}"}
         for kind in plugins
@@ -233,7 +233,7 @@ def _first_line(kind: type[Plugin]) -> str:
 
 
 def _properties(schema: Mapping[str, Any], path: list[str]) -> list[dict[str, Any]]:
-    """Return the schemas of a key: one, or those of all plug-ins of a section that have it."""
+    """Return the schemas of a key: one, or those of all plug-ins in a section that have it."""
     inner = [kind.get("properties", {}).get(path[0]) for kind in _alternatives(schema)]
     known = [one for one in inner if one is not None]
     if len(path) == 1:

@@ -1,4 +1,4 @@
-"""Answers what the page asks, in plain values; what takes long to import is behind it."""
+"""Answer what the page asks, in plain values; slow imports are behind it."""
 
 import csv
 import io
@@ -30,14 +30,14 @@ from dnatrace.runs.store import check_store
 from dnatrace.sweeps.processes import usable_cores
 
 USUAL_SEEDS = 5
-ROUNDS = 100  # of the attacker's game at a time
+ROUNDS = 100  # of the attacker's game per request
 
 
 class Desk:
     """Everything behind the door.
 
     Attributes:
-        team: of workers, at most as many as cores.
+        team: the team of workers, at most as many as cores.
         studies: what was asked.
     """
 
@@ -52,17 +52,17 @@ class Desk:
         self.studies.close()
 
     def offered(self) -> dict[str, Any]:
-        """Return what can be chosen; only then do workers start, so that the page comes first."""
+        """Return what can be chosen; workers start only then, so that the page comes first."""
         found = controls.offered() | {"store": str(self.studies.store), "seeds": USUAL_SEEDS}
         self.team.open()
         return found
 
     def health(self) -> dict[str, Any]:
-        """Return how many workers are warm, and how many there are to be."""
+        """Return how many workers are warm, and how many there will be."""
         return {"ready": self.team.n_ready, "workers": self.team.size}
 
     def check(self, given: Any) -> dict[str, Any]:
-        """Return for every arm what is wrong, in words by key, and the values that hold."""
+        """Return, for every arm, what is wrong, in words by key, and the effective values."""
         asked = {key: Asked.from_json(one) for key, one in _arms(given).items()}
         return {key: self._checked(one) for key, one in asked.items()}
 
@@ -105,7 +105,7 @@ class Desk:
         return self._do(rounds.play, config, noisy, ROUNDS, seed)
 
     def _do(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Let a worker do something before runs that wait, and wait for it."""
+        """Let a worker do something ahead of waiting runs, and wait for it."""
         over, news = threading.Event(), []
 
         def heard(kind: Heard, content: Any) -> None:
@@ -121,7 +121,7 @@ class Desk:
         found: dict[str, Any] = content
         return found
 
-    # ---- Take it away ---------------------------------------------------------------------------
+    # ---- Take results away ----------------------------------------------------------------------
 
     def in_other_words(self, given: Any) -> dict[str, Any]:
         """Return the settings as TOML, as command lines and as Python."""

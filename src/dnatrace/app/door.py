@@ -1,8 +1,8 @@
-"""What a browser reaches: the page, its questions, and a guard in front of both.
+"""What a browser reaches: the page, its requests, and a guard in front of both.
 
-Light to import: the page is there at once, while everything else is loaded behind it. Every request
-needs the token in its path, a Host of this machine and, when there is one, an Origin of this page:
-another site that the browser shows can neither ask nor listen.
+The module is light to import: the page is there at once, while everything else is loaded behind it.
+Every request needs the token in its path, a Host of this machine and, when there is one, an Origin
+of this page: another site that the browser shows can neither send requests nor read answers.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ from dnatrace.errors import InputError
 HOST = "127.0.0.1"
 _STATIC, _CHARTS = "dnatrace.app", "dnatrace.report"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-_SHARED = ("scales.js", "charts.js", "report.css")  # of the report
-_LOOK_SECONDS = 0.03  # between looks at what happened in a study
-_ALIVE_SECONDS = 10.0  # after which a silent stream says that it is there
-_MOST_BYTES = 1_000_000  # of a question
+_SHARED = ("scales.js", "charts.js", "report.css")  # shared with the report
+_LOOK_SECONDS = 0.03  # between checks for new events in a study
+_ALIVE_SECONDS = 10.0  # after which a silent stream says that it is alive
+_MOST_BYTES = 1_000_000  # of a request
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -49,7 +49,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Guard:
-    """Lets through what has the token and comes from this page; says no to everything else."""
+    """Lets through requests that have the token and come from this page; refuses all others."""
 
     def __init__(self, app: Any, token: str, port: int) -> None:
         self._app, self._token = app, token
@@ -95,7 +95,7 @@ def _with_headers(send: Send) -> Send:
 
 
 class Door:
-    """The requests of a page, and the desk that answers them as soon as it is there."""
+    """The requests of a page, and the desk that answers them as soon as it is ready."""
 
     def __init__(self, store: Path, workers: int | None = None) -> None:
         self._store, self._workers = store, workers
@@ -105,7 +105,7 @@ class Door:
         threading.Thread(target=self._furnish, name="furnish", daemon=True).start()
 
     def _furnish(self) -> None:
-        """Load what answers; the page is shown meanwhile."""
+        """Load the desk; the page is shown in the meantime."""
         try:
             module = import_module("dnatrace.app.desk")
             self._desk = module.Desk(self._store, self._workers)
@@ -115,14 +115,14 @@ class Door:
 
     @property
     def desk(self) -> Any:
-        """The desk, as soon as it is there."""
+        """The desk, as soon as it is ready."""
         self._there.wait()
         if self._problem is not None:
             raise self._problem
         return self._desk
 
     def close(self) -> None:
-        """End what the desk has started."""
+        """End everything the desk has started."""
         self._there.wait()
         if self._desk is not None:
             self._desk.close()
@@ -185,7 +185,7 @@ class Door:
         return Response(text, media_type=kind, headers=shown)
 
     async def _events(self, request: Request) -> Response:
-        """Return a stream: the state of a study, then what happens in it until it is over."""
+        """Return a stream: the state of a study, then its events until it is over."""
         studies = (await run_in_threadpool(lambda: self.desk)).studies
         study = studies.get(request.path_params["name"])
         return StreamingResponse(_stream(studies, study), media_type="text/event-stream")
@@ -197,7 +197,7 @@ async def _stream(studies: Any, study: Any) -> AsyncIterator[str]:
     quiet = 0.0
     while True:
         over = study.state.is_over
-        news = study.events[place:]  # then counted, as more may have come since
+        news = study.events[place:]  # counted afterwards, as more may have come since
         place += len(news)
         if news:
             yield "".join(f"data: {event}\n\n" for event in news)
@@ -213,7 +213,7 @@ async def _stream(studies: Any, study: Any) -> AsyncIterator[str]:
 
 
 async def _body(request: Request) -> Any:
-    """Return the JSON of a question."""
+    """Return the JSON of a request."""
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise InputError("a question is JSON")
     if int(request.headers.get("content-length", 0)) > _MOST_BYTES:
@@ -245,7 +245,7 @@ def _packaged(name: str) -> Response:
 
 
 async def _explain(request: Request, error: Exception) -> Response:
-    """Say what is wrong with a question."""
+    """Say what is wrong with a request."""
     del request
     return JSONResponse({"error": str(error)}, 400)
 

@@ -1,8 +1,8 @@
-"""A neighbourhood of about 150 people over time: what nobody sees in reality.
+"""A neighbourhood of about 150 people over time: what nobody can see in reality.
 
 A small run is recorded: who meets whom, who is infected, tested and at home, what each phone heard
-(a secret) and what it showed, with noise and without. Scores are told as ranks: the share of people
-with a lower one.
+(a secret) and what it showed, with noise and without. Scores are shown as ranks: the share of
+people with a lower score.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from dnatrace.seir import State
 from dnatrace.simulators.base import SEIR_OF_COURSE, ContactKind, CourseState
 from dnatrace.tracing import DayLog
 
-PEOPLE = 150  # of the picture, about
-_CITY, _DAYS, _FIRST = 1500, 60, 0.01  # people, days, and the share that is infected at first
-_GETTING_TO_KNOW = 3  # days whose contacts tell who are neighbours
+PEOPLE = 150  # in the picture, roughly
+_CITY, _DAYS, _FIRST = 1500, 60, 0.01  # people, days, and the share infected at first
+_GETTING_TO_KNOW = 3  # days whose contacts decide who are neighbours
 
 Ids = NDArray[np.int64]
 
 
 def record(tell: Tell, config: RunConfig) -> dict[str, Any]:
-    """Run a small city with the settings of a configuration and return what its people lived."""
+    """Run a small city with the settings of a configuration and return what happened to people."""
     small = _small(config)
     people = _neighbours(small)
     loop = build_loop(small, with_messages=True)
@@ -58,7 +58,7 @@ def record(tell: Tell, config: RunConfig) -> dict[str, Any]:
 
 
 def _small(config: RunConfig) -> RunConfig:
-    """Return a configuration of a small city; one whose simulator knows its people keeps them."""
+    """Return a configuration of a small city; a simulator with its own people keeps them."""
     changes: dict[str, Any] = {"days": min(config.days, _DAYS)}
     if config.n_people is not None:
         n_people = min(config.n_people, _CITY)
@@ -70,8 +70,8 @@ def _small(config: RunConfig) -> RunConfig:
 def _neighbours(config: RunConfig) -> Ids:
     """Return people who live and meet close to somebody infected: whole households, about 150.
 
-    The household with most contacts with those chosen is added next, so that neighbours in this
-    order are neighbours in life.
+    The household with the most contacts with those chosen is added next, so that neighbours in this
+    order are neighbours in the simulation.
     """
     simulator = build_simulator(config)
     households = simulator.households.astype(np.int64)
@@ -117,7 +117,7 @@ class _Quiet:
 
 
 def _day(log: DayLog, people: Ids, quiet: _Quiet) -> dict[str, Any]:
-    """Return one day of some people, numbered by their place among them."""
+    """Return one day of some people, numbered by their position among them."""
     place = np.full(log.states.size, -1, dtype=np.int64)
     place[people] = np.arange(people.size)
     tested = place[log.tested]
@@ -137,9 +137,10 @@ def _day(log: DayLog, people: Ids, quiet: _Quiet) -> dict[str, Any]:
 
 
 def _meetings(contacts: DayContacts, place: Ids) -> list[list[int]]:
-    """Return who met whom of the people in the picture, each meeting once: [a, b, kind], a < b.
+    """Return who met whom among the people in the picture, each meeting once: [a, b, kind], a < b.
 
-    A contact that only one of the two hears of is a meeting, too. A list without kinds is random.
+    A contact of which only one of the two hears is a meeting, too. Meetings without kinds count as
+    random.
     """
     receivers, senders = place[contacts.receivers()], place[contacts.senders]
     unknown = np.full(senders.size, ContactKind.RANDOM, dtype=np.uint8)
@@ -153,10 +154,10 @@ def _meetings(contacts: DayContacts, place: Ids) -> list[list[int]]:
 
 
 def _heard(log: DayLog, people: Ids) -> NDArray[np.float64]:
-    """Return what phones heard: of everybody met in the window the most alarming message, summed.
+    """Return what phones heard: the most alarming message of everybody met in the window, summed.
 
-    A message is how likely its sender is infectious, so this is how many infectious people a phone
-    takes its owner to have met.
+    A message is how likely its sender is to be infectious, so this is how many infectious people a
+    phone believes its owner has met.
     """
     messages = log.secret.messages
     assert messages is not None  # the loop was asked for them

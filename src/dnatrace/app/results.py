@@ -1,4 +1,4 @@
-"""Finished runs, from a worker or from the store, and what the page says of them."""
+"""Finished runs, from a worker or from the store, and what the page says about them."""
 
 import io
 import json
@@ -32,8 +32,8 @@ class Found:
     """A finished run.
 
     Attributes:
-        summary: as `dnatrace run --json` prints it.
-        rows: of the days, as `work.COLUMNS`.
+        summary: the summary, as `dnatrace run --json` prints it.
+        rows: one row per day, with the columns `work.COLUMNS`.
         statement: the guarantee in words.
     """
 
@@ -55,7 +55,7 @@ class Found:
 
 
 def of_files(files: Mapping[str, bytes]) -> Found:
-    """Return a run from its files; those that have another form raise InputError."""
+    """Return a run from its files; raise InputError if they have another form."""
     try:
         table = pq.read_table(io.BytesIO(files["daily.parquet"]))
         return Found(
@@ -76,7 +76,7 @@ def stored(run: Path) -> Found:
 
 
 def is_stored(run: Path, config: RunConfig) -> bool:
-    """Whether a store has a run of this configuration that this very code made."""
+    """Whether a store has a run of this configuration made by exactly this code."""
     if not stores.is_complete(run):
         return False
     ours = provenance(config)
@@ -93,10 +93,10 @@ ByArm = Mapping[str, Sequence[tuple[int, Found]]]
 
 
 def answer(found: ByArm, *, n_asked: int) -> dict[str, Any]:
-    """Return sentences and a table of what is there so far.
+    """Return sentences and a table about the results so far.
 
-    As soon as all arms have a common seed, common seeds alone count: means over others would differ
-    by their seeds, too.
+    As soon as all arms have a common seed, only common seeds count: otherwise means would also
+    differ because of their seeds.
     """
     common = set.intersection(*({seed for seed, _ in runs} for runs in found.values()))
     if common:
@@ -126,12 +126,12 @@ def answer(found: ByArm, *, n_asked: int) -> dict[str, Any]:
 
 
 def _promised(one: Found) -> str:
-    """Return the guarantee in full, after what its ε means in odds."""
+    """Return the full guarantee, preceded by what its ε means in odds."""
     return "\n\n".join(filter(None, (in_odds(one.summary["privacy"]), one.statement)))
 
 
 def _row(quantity: Quantity, found: ByArm) -> dict[str, Any] | None:
-    """Return a number of every arm, and its differences to A on common seeds; None for all 0."""
+    """Return a number of every arm, and differences from A on common seeds; None if all are 0."""
     values = {arm: _values(quantity, runs) for arm, runs in found.items()}
     if not any(any(by_seed.values()) for by_seed in values.values()):
         return None

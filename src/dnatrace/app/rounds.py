@@ -1,7 +1,7 @@
 """Play the attacker: A is tested, B lives with A and looks at their own scores.
 
 Rounds are played in the real loop, with the exchange, the method and the noise of a configuration,
-or without the noise. A machine that knows both worlds guesses beside the player.
+or without the noise. A machine that knows both worlds guesses alongside the player.
 """
 
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ from dnatrace.runs.person_audits import audit_person, scripted_loop, with_noise
 from dnatrace.runs.worlds import World, WorldName, worlds
 
 _LEARNED = 1000  # rounds of each kind from which the machine learns its rule
-_PLAYED = 1000  # of each kind in which its success is measured
-_BEFORE = 4  # days before the test that are shown
+_PLAYED = 1000  # rounds of each kind in which its success is measured
+_BEFORE = 4  # days shown before the test
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(slots=True)
 class _Scores:
-    """Draws what B sees on the days around the test: [draws, days]. Every call has its own seed."""
+    """Draw what B sees on the days around the test: [draws, days]. Every call has its own seed."""
 
     config: RunConfig
     world: World
@@ -39,7 +39,7 @@ class _Scores:
     next_seed: int
 
     def __call__(self, positive: bool, draws: int) -> Floats:
-        """Return so many rounds in which the test has one result."""
+        """Return `draws` rounds in which the test has the given result."""
         world, receiver = self.world.repeated(draws), self.world.receiver or 0
         loop = scripted_loop(self.config, world, int(positive), seed=self.next_seed)
         self.next_seed += 1
@@ -50,12 +50,12 @@ class _Scores:
 
     @property
     def first(self) -> int:
-        """The place of the first day that is shown."""
+        """The index of the first day that is shown."""
         return max(0, self.config.seir.window - 1 - _BEFORE)
 
 
 def play(tell: Tell, config: RunConfig, noisy: bool, rounds: int, seed: int) -> dict[str, Any]:
-    """Return rounds to guess in, the machine's guesses, and the most that anybody can reach."""
+    """Return rounds to guess in, the machine's guesses, and the best that anybody can achieve."""
     played = with_noise(simulated(config))
     sample = _Scores(played, worlds(WorldName.COUPLE, played)[0], noisy, 1000 * seed + 1)
     tell("learning")
@@ -91,7 +91,7 @@ def play(tell: Tell, config: RunConfig, noisy: bool, rounds: int, seed: int) -> 
 
 
 def _promised(config: RunConfig, played: RunConfig, noisy: bool) -> dict[str, Any]:
-    """Return what is promised about one test, and how often anybody can be right at most."""
+    """Return what is promised about one test, and how often anybody can be right, at most."""
     found = audit_person(played, WorldName.COUPLE)
     epsilon = found.claimed_epsilon if found.proved else None
     limit = 0.5 if epsilon == 0.0 else guessing_limit(epsilon, found.delta)

@@ -13,7 +13,7 @@ import uvicorn
 from dnatrace.app.door import HOST, Door
 from dnatrace.errors import InputError
 
-_PATIENCE_SECONDS = 1  # for requests that are open when the server ends
+_PATIENCE_SECONDS = 1  # for requests that are still open when the server ends
 
 
 def serve(
@@ -27,11 +27,11 @@ def serve(
     """Serve the page until it is interrupted.
 
     Args:
-        store: directory in which runs are kept.
-        port: to listen on; 0 for any that is free.
-        link: of an earlier page; its settings are restored.
-        browser: whether to open one.
-        announce: is given the address when it can be opened.
+        store: the directory in which runs are kept.
+        port: the port to listen on; 0 for any free one.
+        link: the link of an earlier page, whose settings are restored.
+        browser: whether to open a browser.
+        announce: called with the address when it can be opened.
     """
     if store.exists() and not store.is_dir():
         raise InputError(f"{store}: is a file, not a directory")
@@ -66,7 +66,7 @@ def server_of(door: Door, token: str, port: int) -> uvicorn.Server:
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket of this machine alone."""
+    """Return a socket that only this machine can reach."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

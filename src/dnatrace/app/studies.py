@@ -1,8 +1,8 @@
-"""What was asked and what came of it: studies of several settings on common seeds.
+"""What was asked and the results: studies of several settings on common seeds.
 
 A study has arms (A, perhaps B, the floor, nothing done) and seeds; a run that several arms or
-studies need is done once. What happens is kept as events, so that a page can come and go: whoever
-looks gets the state and then what follows. Finished runs are in the store; studies that nobody
+studies need is done once. What happens is kept as events, so that a page can come and go: it gets
+the state and then the events that follow. Finished runs are in the store; studies that nobody has
 looked at for long are forgotten, and asking again finds their runs there.
 """
 
@@ -26,12 +26,12 @@ from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 
-MOST_STUDIES = 6  # that are kept when they are over
-_ORDER = ("a", "nothing", "b", "floor")  # in which the arms of a seed are run: the answer first
+MOST_STUDIES = 6  # kept after they are over
+_ORDER = ("a", "nothing", "b", "floor")  # of the arms of a seed: what the answer needs first
 
 
 class State(StrEnum):
-    """How far a run or a study is."""
+    """How far a run or a study has come."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -41,23 +41,23 @@ class State(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will follow."""
+        """Whether nothing more will happen."""
         return self not in (State.WAITING, State.RUNNING)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Watched:
-    """One run that studies look at.
+    """One run that studies use.
 
     Attributes:
-        config: of it.
+        config: its configuration.
         digest: its name.
-        state: how far it is.
-        rows: of the days so far, as `work.COLUMNS`.
-        found: what came of it; None before.
+        state: how far it has come.
+        rows: one row per day so far, with the columns `work.COLUMNS`.
+        found: its result; None before it ends.
         error: why it failed.
-        studies: who looks.
-        task: that a worker does; None for a run from the store.
+        studies: the studies that use it.
+        task: the task of a worker; None for a run from the store.
     """
 
     config: RunConfig
@@ -75,15 +75,15 @@ class Study:
     """Some settings on common seeds.
 
     Attributes:
-        id: by which the page knows it.
-        key: digest of what was asked: asking again finds the same study.
-        arms: configurations by arm, on the first seed.
-        seeds: common to all.
-        runs: without repetition, in the order in which they are done.
-        places: for each arm, the place in `runs` of every seed.
+        id: the name by which the page knows it.
+        key: the digest of what was asked: asking again finds the same study.
+        arms: the configurations by arm, on the first seed.
+        seeds: the seeds, common to all arms.
+        runs: the runs, without repetition, in the order in which they are done.
+        places: for each arm, the index in `runs` of every seed.
         events: what happened, as JSON, since the study began.
         stopped: whether somebody stopped it.
-        notes: what went wrong and was mended or must be known.
+        notes: problems that were solved or that the user must know about.
     """
 
     id: str
@@ -98,7 +98,7 @@ class Study:
 
     @property
     def state(self) -> State:
-        """How far it is."""
+        """How far it has come."""
         if self.stopped:
             return State.STOPPED
         if not all(run.state.is_over for run in self.runs):
@@ -110,7 +110,7 @@ class Study:
         self.events.append(json.dumps({"kind": kind, **content}, allow_nan=False))
 
     def finished(self, arm: str) -> list[tuple[int, Found]]:
-        """Return what is there of an arm, by seed."""
+        """Return the finished runs of an arm, by seed."""
         runs = [self.runs[place] for place in self.places.get(arm, [])]
         found = zip(self.seeds, (run.found for run in runs), strict=True)
         return [(seed, one) for seed, one in found if one is not None]
@@ -121,7 +121,7 @@ class Study:
         return results.answer(found, n_asked=len(self.seeds))
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the state as it is, for a page that opens."""
+        """Return the current state, for a page that opens."""
         return {
             "kind": "snapshot",
             "id": self.id,
@@ -130,7 +130,7 @@ class Study:
             "seeds": self.seeds,
             "places": self.places,
             "runs": [
-                # A copy: what is added while this is written out comes as an event, once.
+                # A copy: rows added while this is written out come as events, once.
                 {"state": run.state, "error": run.error, "rows": list(run.rows)}
                 | {"people": run.found and run.found.summary["people"]}
                 | {"numbers": run.found and run.found.numbers}
@@ -155,7 +155,7 @@ class Studies:
         self._clerk = ThreadPoolExecutor(1, thread_name_prefix="clerk")  # reads and writes runs
 
     def begin(self, arms: Mapping[str, RunConfig], seeds: tuple[int, ...]) -> Study:
-        """Start a study, or return the one that was asked for in the same way."""
+        """Start a study, or return the one that was asked for before."""
         order = sorted(arms, key=_ORDER.index)
         wanted = [(arm, on_seed(arms[arm], seed)) for seed in seeds for arm in order]
         named = [(arm, config.digest, config) for arm, config in wanted]
@@ -174,10 +174,10 @@ class Studies:
         return study
 
     def get(self, name: str) -> Study:
-        """Return a study that is still known."""
+        """Return a study that has not been forgotten."""
         study = self._studies.get(name)
         if study is None:
-            raise InputError("this study is not known any more; ask again")
+            raise InputError("this study is no longer known; ask again")
         return study
 
     def look(self, study: Study) -> tuple[dict[str, Any], int]:
@@ -186,7 +186,7 @@ class Studies:
             return study.snapshot(), len(study.events)
 
     def stop(self, study: Study) -> None:
-        """Stop a study; runs that others need go on, finished ones are kept."""
+        """Stop a study; runs that others need continue, finished ones are kept."""
         with self._lock:
             if study.state.is_over:
                 return
@@ -209,7 +209,7 @@ class Studies:
     # ---- Runs -----------------------------------------------------------------------------------
 
     def _enrol(self, study: Study, wanted: Iterable[tuple[str, str, RunConfig]]) -> None:
-        """Let a study look at its runs; those that nobody does yet are begun."""
+        """Connect a study with its runs; those that are not under way yet are begun."""
         places: dict[str, int] = {}
         for arm, digest, config in wanted:
             if digest not in places:
@@ -237,7 +237,7 @@ class Studies:
         self._team.submit(run.task)
 
     def _recall(self, run: Watched) -> None:
-        """Take a run from the store; one that cannot be read is done anew."""
+        """Take a run from the store; one that cannot be read is repeated."""
         try:
             files = self._unsaved.get(run.digest)
             found = results.of_files(files) if files else results.stored(self.store / run.digest)
@@ -248,7 +248,7 @@ class Studies:
             self._end(run, found)
 
     def _heard(self, run: Watched, kind: Heard, content: Any) -> None:
-        """Take in what a worker says of a run."""
+        """Take in what a worker says about a run."""
         with self._lock:
             if kind is Heard.BEGUN:
                 run.state = State.RUNNING
@@ -268,7 +268,7 @@ class Studies:
                 self._close(run)
 
     def _keep(self, run: Watched, files: dict[str, bytes]) -> None:
-        """Store a finished run; one that cannot be stored is kept here and tried again."""
+        """Store a finished run; if that fails, keep it here and try again later."""
         problem = self._stored(run.digest, files)
         with self._lock:
             if problem:
@@ -277,7 +277,7 @@ class Studies:
             self._end(run, results.of_files(files))
 
     def _stored(self, digest: str, files: dict[str, bytes]) -> str:
-        """Write a run and return what went wrong; empty for nothing."""
+        """Write a run and return what went wrong; "" if nothing did."""
         try:
             stores.write_files(files, self.store, digest)
         except InputError as error:

@@ -1,4 +1,4 @@
-"""A method without its noise, to look at what noise hides; nothing of it is ever released."""
+"""A method without its noise, to look at what noise hides; none of it is ever released."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from dnatrace.tracing import Loop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoNoise:
-    """Returns values as they are, where noise would be added."""
+    """Returns values unchanged, where noise would be added."""
 
     name: str = "none, to look at what noise hides"
     score_grid: float | None = None
@@ -33,7 +33,7 @@ class NoNoise:
 
 
 def method_without_noise(config: RunConfig) -> Method:
-    """Return the method of a configuration, calibrated as it is, with no noise added."""
+    """Return the method of a configuration, calibrated as usual, with no noise added."""
     return config.tracer.build(config.method_setup(NoNoise()))
 
 

@@ -1,7 +1,7 @@
 """Worker processes that wait for work with everything loaded and compiled.
 
-A worker does one task at a time, tells what happens in it, and can be asked to stop. One that dies
-is replaced, and the task it was at is done again.
+A worker does one task at a time, reports what happens in it, and can be asked to stop. One that
+dies is replaced, and its task is repeated.
 """
 
 import os
@@ -24,14 +24,14 @@ from dnatrace.sweeps.attempts import MOST_DEATHS
 from dnatrace.sweeps.processes import deaf_to_interrupts, die_with_parent, thread_settings
 
 _STOP = "stop"
-_PATIENCE_SECONDS = 3.0  # for a worker that was asked to stop, before it is ended
+_PATIENCE_SECONDS = 3.0  # for a worker that was asked to stop, before it is killed
 
-# Given to a function in a worker: tells something to whoever asked; raises when it is to stop.
+# Given to a function in a worker: reports something to the caller; raises when it is to stop.
 Tell = Callable[[Any], None]
 
 
 class Heard(StrEnum):
-    """What is heard of a task."""
+    """What a task reports."""
 
     BEGUN = "begun"
     TOLD = "told"
@@ -42,7 +42,7 @@ class Heard(StrEnum):
 
 
 class StoppedError(Exception):
-    """The task is not wanted any more."""
+    """The task is no longer wanted."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -51,9 +51,9 @@ class Task:
 
     Attributes:
         function: at the top of a module; takes a `Tell` and the arguments.
-        arguments: of it.
-        heard: is called, in the thread of the team, with everything that is heard of the task.
-        deaths: how many workers died at it.
+        arguments: its further arguments.
+        heard: called, in the thread of the team, with everything that the task reports.
+        deaths: how many workers died while doing it.
         stopped_at: when it was asked to stop, by the monotonic clock; None if it was not.
     """
 
@@ -78,12 +78,12 @@ class _Worker:
 
 @dataclass(slots=True, eq=False)
 class Team:
-    """So many warm workers, and a thread that hands out tasks and hears of them.
+    """Warm workers, and a thread that hands out tasks and receives their reports.
 
     Attributes:
-        size: how many workers.
-        warm_up: done by every worker before its first task.
-        threads: of each worker.
+        size: how many workers there are.
+        warm_up: called by every worker before its first task.
+        threads: how many threads each worker has.
     """
 
     size: int
@@ -100,7 +100,7 @@ class Team:
     _news: list[tuple[Task, Heard, Any]] = field(default_factory=list)
 
     def open(self) -> None:
-        """Start the workers, once; they get warm meanwhile."""
+        """Start the workers, once; they warm up in the background."""
         with self._lock:
             if self._thread is None:
                 self._start()
@@ -121,11 +121,11 @@ class Team:
         return [worker.process.pid or 0 for worker in self._workers]
 
     def submit(self, task: Task, *, first: bool = False) -> None:
-        """Let a task wait for a worker; `first` before all that wait."""
+        """Queue a task for a worker; with `first`, ahead of all others."""
         self.open()
         with self._lock:
             if not self._workers:
-                self._failed_starts = 0  # what was in the way may be gone
+                self._failed_starts = 0  # the obstacle may be gone
             if first:
                 self._waiting.appendleft(task)
             else:
@@ -133,7 +133,7 @@ class Team:
         self._ring()
 
     def stop(self, task: Task) -> None:
-        """Ask for the end of a task; it is heard of once more."""
+        """Ask a task to stop; it reports once more."""
         with self._lock:
             task.stopped_at = time.monotonic()
             if task in self._waiting:
@@ -173,25 +173,25 @@ class Team:
                 worker.process.join()
 
     def _spread_news(self) -> None:
-        """Tell what was heard; not under the lock, so that who is told may call back."""
+        """Pass reports on, outside the lock, so that receivers may call back."""
         with self._lock:
             news, self._news = self._news, []
         for task, kind, content in news:
             task.heard(kind, content)
 
     def _staff(self) -> None:
-        """Start workers that are missing, unless they die before they begin."""
+        """Start missing workers, unless they die before they begin."""
         while len(self._workers) < self.size and self._failed_starts < MOST_DEATHS:
             try:
                 self._workers.append(self._hired())
-            except OSError as error:  # no process, memory or file is left for it
+            except OSError as error:  # no process, memory or file handle is left for it
                 self._failed_starts += 1
                 self._why_none = f"worker processes cannot be started: {error}"
         while self._waiting and not self._workers:
             self._news.append((self._waiting.popleft(), Heard.FAILED, self._why_none))
 
     def _hired(self) -> _Worker:
-        """Return a worker that gets warm; raise OSError where none can be started."""
+        """Return a worker that is warming up; raise OSError if none can be started."""
         context = get_context("spawn")
         ours, theirs = context.Pipe()
         try:
@@ -214,7 +214,7 @@ class Team:
                 self._news.append((task, Heard.BEGUN, None))
 
     def _end_deaf(self) -> None:
-        """End workers that were asked to stop and did not."""
+        """Kill workers that were asked to stop and did not."""
         late = time.monotonic() - _PATIENCE_SECONDS
         for worker in self._workers:
             if worker.task is not None and (worker.task.stopped_at or late) < late:
@@ -239,14 +239,14 @@ class Team:
             worker.ready, self._failed_starts = True, 0
             return
         task = worker.task
-        assert task is not None  # workers speak of their task alone
+        assert task is not None  # workers report only on their task
         heard = Heard(kind)
         if heard is not Heard.TOLD:
             worker.task = None
         self._news.append((task, heard, content))
 
     def _bury(self, worker: _Worker) -> None:
-        """Forget a worker that died; its task is done again, unless it is held to be the cause."""
+        """Forget a worker that died; its task is repeated unless it seems to be the cause."""
         self._workers.remove(worker)
         worker.connection.close()
         worker.process.join()
@@ -262,7 +262,7 @@ class Team:
         elif task.deaths >= MOST_DEATHS:
             news = (Heard.FAILED, f"{MOST_DEATHS} worker processes died of it (code {code})")
         else:
-            news = (Heard.AGAIN, f"A worker process ended (code {code}); its run begins again.")
+            news = (Heard.AGAIN, f"A worker process ended (code {code}); its run starts again.")
             self._waiting.appendleft(task)
         self._news.append((task, *news))
 
@@ -274,11 +274,11 @@ def _serve(connection: Connection, threads: int, warm_up: Callable[[], None]) ->
     threading.Thread(target=die_with_parent, daemon=True).start()
     numba.set_num_threads(min(threads, numba.get_num_threads()))
     warm_up()
-    with suppress(EOFError, OSError):  # nobody listens any more
+    with suppress(EOFError, OSError):  # nobody is listening any more
         connection.send(("ready", None))
         while True:
             message = connection.recv()
-            if message != _STOP:  # else of a task that had just ended
+            if message != _STOP:  # otherwise meant for a task that had just ended
                 connection.send(_done(connection, *message))
     os._exit(0)
 
@@ -286,7 +286,7 @@ def _serve(connection: Connection, threads: int, warm_up: Callable[[], None]) ->
 def _done(
     connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> tuple[str, Any]:
-    """Do a task and return what is to be said of it at its end."""
+    """Do a task and return its final report."""
 
     def tell(content: Any) -> None:
         if connection.poll() and connection.recv() == _STOP:

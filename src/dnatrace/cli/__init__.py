@@ -20,8 +20,9 @@ from dnatrace._version import __version__
 from dnatrace.cli._command import Command, Group
 from dnatrace.errors import InputError
 
-_NARROW = 80  # columns that help needs
-# What an encoding without these signs shows in their place; Greek letters go by their names.
+_NARROW = 80  # columns that the help needs
+# What is shown instead of these characters in encodings that lack them; Greek letters are spelled
+# by name.
 _SPELLED = dict(zip("▁▂▃▄▅▆▇█–—−“”’", '_.-~=+*#---""\'', strict=True)) | {
     "‰": "per mille",
     "±": "+-",
@@ -42,8 +43,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-# Each is a module here: of one command with its name, or of a group of them, which is its `app`.
-# The command `app` has another module, because the name is taken here.
+# Each is a module here: of one command with that name, or of a group of commands, which is its
+# `app`. The command `app` has another module, because the name is taken here.
 _LIVE = {"app": "live"}
 for name in (
     *("run", "infer", "privacy", "audit", "attack", "dataset", "train", "evaluate", "certify"),
@@ -57,7 +58,7 @@ for name in (
 
 
 def main() -> None:
-    """Run the command line; exit 0 when it worked, 1 when it failed, 2 when the input is wrong."""
+    """Run the command line; exit with 0 for success, 1 for failure, 2 for wrong input."""
     _make_legible()
     _widen_help()
     try:
@@ -68,13 +69,13 @@ def main() -> None:
     except MemoryError as error:
         _fail(f"not enough memory for so many people, days or contacts: {error}", 2)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; nobody is left to tell
+        sys.stderr.close()  # the reader of our output is gone; nobody is left to tell
         sys.exit(1)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             _drop_output()
             _fail(f"output cannot be written: {error.strerror}", 1)
-        if hasattr(error, "format_message"):  # wrong usage, as the parser tells it
+        if hasattr(error, "format_message"):  # wrong usage, as reported by the parser
             _fail(_usage(error), 2)
         if type(error).__name__ == "Abort":
             _fail("interrupted", 130)
@@ -83,7 +84,7 @@ def main() -> None:
 
 
 def _usage(error: Any) -> str:
-    """Return what was wrong with a command; of similar options the most similar one."""
+    """Return what was wrong with a command, with the most similar option."""
     if not getattr(error, "possibilities", None):
         return str(error.format_message())
     similar = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
@@ -91,7 +92,7 @@ def _usage(error: Any) -> str:
 
 
 def _make_legible() -> None:
-    """Let output in an encoding without our letters spell them (ε: epsilon) rather than fail."""
+    """Spell out letters that the output's encoding lacks (ε: epsilon) rather than fail."""
     codecs.register_error("dnatrace", _spelled)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
@@ -99,7 +100,7 @@ def _make_legible() -> None:
 
 
 def _widen_help() -> None:
-    """Let help be wider than a narrow terminal, which wraps it, rather than cut its words."""
+    """Let help be wider than a narrow terminal, which then wraps it, rather than cut off words."""
     if shutil.get_terminal_size().columns < _NARROW and not os.environ.get("TERMINAL_WIDTH"):
         os.environ["TERMINAL_WIDTH"] = str(_NARROW)
 
@@ -115,7 +116,7 @@ def _spelled_sign(sign: str) -> str:
 
 
 def _drop_output() -> None:
-    """Drop what still waits for standard output, else Python tries again on the way out."""
+    """Drop what still waits for standard output; otherwise Python tries again on exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -124,7 +125,7 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    if message:  # none when help was printed because nothing was asked
+    if message:  # empty when help was printed because nothing was asked
         print(f"dnatrace: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)
 

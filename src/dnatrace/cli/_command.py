@@ -1,4 +1,4 @@
-"""What makes a command of a function: options that all have, the set-up, the answer."""
+"""Turn a function into a command: common options, the set-up, the answer."""
 
 import functools
 import inspect
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No log lines on stderr.")]
-Force = Annotated[bool, Option("--force", help="Replace a file that is there.")]
+Force = Annotated[bool, Option("--force", help="Replace an existing file.")]
 Threads = Annotated[
     int | None, Option("--threads", min=1, help="Threads to use; all cores by default.")
 ]
@@ -32,14 +32,14 @@ _SHORT = 20  # characters: a number with its interval stays on one line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command found.
+    """The answer of a command.
 
     Attributes:
-        values: what --json prints.
-        shown: what a person reads: texts, tables, functions that print.
-        indent: of the JSON; None for one line.
+        values: the values that --json prints.
+        shown: what a person reads: texts, tables, or functions that print.
+        indent: the indentation of the JSON; None for one line.
         failed: whether the exit code is 1.
-        failures: told on standard error, also when quiet; the exit code is then 1.
+        failures: lines for standard error, even when quiet; the exit code is then 1.
     """
 
     values: Any
@@ -52,10 +52,10 @@ class Answer:
 def command(
     *, threads: bool = False, kernels: bool = False
 ) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
-    """Make a command of a function that returns an answer: add --json and -q, set up, print.
+    """Turn a function that returns an answer into a command: add --json and -q, set up, print.
 
     Args:
-        threads: whether it has --threads; it then runs kernels, too.
+        threads: whether it has --threads, which implies that it runs kernels.
         kernels: whether it runs compiled kernels, so that it says when they are compiled.
     """
 
@@ -91,7 +91,7 @@ def command(
 def with_options(
     run: Callable[..., Any], function: Callable[..., Any], options: dict[str, Any], hidden: str = ""
 ) -> Callable[..., Any]:
-    """Let the parser see that `run` takes what a function takes, but for one, and options."""
+    """Tell the parser that `run` takes the parameters of a function, except one, plus options."""
     names = [p for p in inspect.signature(function).parameters.values() if p.name != hidden]
     names += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=None)
@@ -104,20 +104,20 @@ def with_options(
 
 
 def _without_types(parameters: list[Any]) -> list[Any]:
-    """Return options of which flags name no type, because they take no value: `--json`."""
+    """Return options in which flags such as `--json` show no type, because they take no value."""
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
     return parameters
 
 
-_MAY_BE_EMPTY = "--label"  # an empty one takes the name of a stored run away
+_MAY_BE_EMPTY = "--label"  # an empty label removes that of a stored run
 
 
 def _refuse_empty(given: Sequence[str]) -> None:
     """Raise if a value is empty.
 
-    `--out "$OUT"` with a variable that is not set would write to the current directory.
+    `--out "$OUT"` with an unset variable would write to the current directory.
     """
     for before, value in zip(("", *given), given, strict=False):
         name = value.removesuffix("=")
@@ -129,7 +129,7 @@ def _refuse_empty(given: Sequence[str]) -> None:
 
 
 class Command(TyperCommand):
-    """A command whose help shows flags as flags, and that takes no empty values."""
+    """A command whose help shows flags as flags, and that refuses empty values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was given."""
@@ -160,7 +160,7 @@ class Group(TyperGroup):
 
 
 class _Stderr(logging.StreamHandler[Any]):
-    """Log lines to what is stderr at the time: above the progress bar while one is shown."""
+    """Log to the current stderr: above the progress bar while one is shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr
@@ -185,7 +185,7 @@ def set_up(quiet: bool, threads: int | None) -> None:
 
 
 def _give(answer: Answer, as_json: bool) -> None:
-    """Print an answer, and end with exit code 1 if it tells of a failure."""
+    """Print an answer, and end with exit code 1 if it reports a failure."""
     if as_json:
         print(json.dumps(answer.values, allow_nan=False, indent=answer.indent))
     else:
@@ -209,7 +209,7 @@ def _show(parts: "Sequence[str | Table | Callable[[], None]]") -> None:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> "Table":
-    """Return rows under the names of their columns."""
+    """Return rows as a table with column headings."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -228,7 +228,7 @@ def _text(value: Any) -> str:
 
 @contextmanager
 def needs_extra(extra: str, what: str) -> Iterator[None]:
-    """Say which extra is missing when an import in the block fails for want of it."""
+    """Say which extra is missing when an import in the block fails without it."""
     try:
         yield
     except ImportError as error:

@@ -12,8 +12,8 @@ from dnatrace.cli._command import Answer, with_options
 from dnatrace.errors import InputError
 
 Setting = Annotated[list[str] | None, Option("--set", help="section.key=value; may be repeated.")]
-Gamma = Annotated[float | None, Option(help="Messages are clipped to [0, γ].")]
-Yes = Annotated[bool, Option("--yes", help="Start although it needs more memory than there is.")]
+Gamma = Annotated[float | None, Option(help="Clip messages to [0, γ].")]
+Yes = Annotated[bool, Option("--yes", help="Start even if it needs more memory than is free.")]
 
 _PRESET = Option(
     help="Configuration to start from.", show_default="standard; paper to examine as_published"
@@ -30,7 +30,7 @@ _OPTIONS = {
     "delta": Annotated[float | None, Option(help="Additive slack of the bound, δ.")],
     "unit": Annotated[str | None, Option(help="ε per person, release, contact or pair.")],
     "gamma": Gamma,
-    "p1": Annotated[float | None, Option(help="Transmission per contact, as phones believe.")],
+    "p1": Annotated[float | None, Option(help="Transmission per contact that phones assume.")],
     "noise": Annotated[str | None, Option(help="fast (simulation) or secure.")],
     "people": Annotated[int | None, Option(help="Size of the population.")],
     "days": Annotated[int | None, Option(help="Length of the run.")],
@@ -42,7 +42,7 @@ RELEASE = ("preset", "setting", *["method", "release", "epsilon", "delta", "unit
 
 
 def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
-    """Say which options of privacy were given to a method that adds no noise."""
+    """Warn about privacy options that were given to a method that adds no noise."""
     names = [n for n in ("epsilon", "delta", "unit", "noise") if given.get(n) is not None]
     if names and not config.method.adds_noise:
         method = config.method.name
@@ -54,13 +54,13 @@ def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
 def configured(
     *names: str, published: str = "standard", usual: tuple[str, ...] = (), stored: str = ""
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """Give a command options that choose a configuration; it gets the configuration as `config`.
+    """Give a command options that choose a configuration, which it receives as `config`.
 
     Args:
-        names: of the options.
-        published: preset to start from when the release is as published and no preset is given.
-        usual: settings, as for --set, that yield to what is given.
-        stored: argument that names a stored run, which has a configuration of its own.
+        names: the names of the options.
+        published: the preset to start from when the release is as published and none is given.
+        usual: settings, as for --set, that apply unless others are given.
+        stored: the argument that names a stored run, which has its own configuration.
     """
 
     def decorate(function: Callable[..., Answer]) -> Callable[..., Answer]:

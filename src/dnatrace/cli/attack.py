@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @configured(*RELEASE, published="paper")
 def attack(
     config: "RunConfig",
-    co_attackers: Annotated[int, Option(help="People who pool their scores.")] = 0,
-    days: Annotated[int, Option(help="Days on which they meet the victim.")] = 1,
-    draws: Annotated[int, Option(help="Victims of each kind.")] = 100_000,
+    co_attackers: Annotated[int, Option(help="Number of people who pool their scores.")] = 0,
+    days: Annotated[int, Option(help="Number of days on which they meet the victim.")] = 1,
+    draws: Annotated[int, Option(help="Number of victims of each kind.")] = 100_000,
     out: Annotated[Path | None, Option(help="Picture: .png, .svg or .pdf.")] = None,
     force: Force = False,
 ) -> Answer:

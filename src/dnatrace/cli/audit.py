@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
 
 _LOG = logging.getLogger("dnatrace")
-_DRAWS = "Releases of each of the two worlds."
-_MOST_DRAWS = "1,000,000; 2,000 end to end, none in a city, where ε is exact without"
+_DRAWS = "Number of releases of each of the two worlds."
+_MOST_DRAWS = "1,000,000; 2,000 end to end, none in a city, where ε is exact anyway"
 
 
 @command(threads=True)
@@ -26,11 +26,11 @@ def audit(
     own_tests: Annotated[
         str, Option(help="none, negative, positive or negative-positive.")
     ] = "none",
-    releases: Annotated[int, Option(help="Consecutive days the attacker looks.")] = 1,
+    releases: Annotated[int, Option(help="Number of consecutive days the attacker looks.")] = 1,
     world: Annotated[
         str | None,
         Option(
-            help="End to end, one test of a person: met-once, couple, household, class, "
+            help="One test of a person, end to end: met-once, couple, household, class, "
             "common-contacts, relay or city; all of them with --unit person alone."
         ),
     ] = None,
@@ -38,20 +38,20 @@ def audit(
         bool, Option("--closed-loop", help="The policy acts on the scores of both worlds.")
     ] = False,
     draws: Annotated[int | None, Option(help=_DRAWS, show_default=_MOST_DRAWS)] = None,
-    confidence: Annotated[float, Option(help="Of the lower bound.")] = 0.99,
-    out: Annotated[Path | None, Option(help="Keep the result, with its date: .json.")] = None,
+    confidence: Annotated[float, Option(help="Confidence of the lower bound.")] = 0.99,
+    out: Annotated[Path | None, Option(help="Store the result, with its date: .json.")] = None,
     force: Force = False,
 ) -> Answer:
     """Attack a method's own release and print a lower bound on its ε beside the claim.
 
-    Two worlds that differ in one message are released many times each; how well they can be told
-    apart bounds ε from below. Exits with 1 when the bound is above the claim. A bound below it
-    proves nothing: an audit can refute a claim, never confirm it.
+    Two worlds that differ in one message are released many times each; how well they can be
+    distinguished bounds ε from below. Exits with 1 when the bound is above the claim. A bound below
+    the claim proves nothing: an audit can refute a claim, never confirm it.
 
-    With --unit person or --world two worlds differ in one test of a person, and everything that a
-    receiver is told over the life of the test is played in the real loop: ε of the noisy numbers
-    is then exact for that world. A method without a bound for a person is held to what it claims
-    for a contact.
+    With --unit person or --world, two worlds differ in one test of a person, and everything that a
+    receiver learns over the life of the test is played in the real loop: ε of the noisy numbers is
+    then exact for that world. A method without a bound for a person is held to what it claims for a
+    contact.
 
     Example: dnatrace audit --unit person --world household --method tally
     """
@@ -81,7 +81,7 @@ def audit(
 
 
 def _check_end_to_end(config: "RunConfig", *, usual: bool) -> None:
-    """Raise where nothing is claimed, or an option of the other audit is given."""
+    """Raise if nothing is claimed, or if an option of the other audit is given."""
     if not config.method.adds_noise:
         raise InputError(f"method '{config.method.name}' claims nothing: nothing to audit")
     if not usual:
@@ -96,7 +96,7 @@ def _person(
     draws: int | None,
     confidence: float,
 ) -> dict[str, Any]:
-    """Return the audits of the world that was asked for, or of all."""
+    """Return the audits of the requested world, or of all worlds."""
     from dnatrace.runs import kept_audits, person_audits
     from dnatrace.runs.worlds import WorldName
     from dnatrace.settings import choose

@@ -10,15 +10,15 @@ from dnatrace.cli._command import Answer, command, table
 if TYPE_CHECKING:
     from dnatrace.networks.decoder import Decoder
 
-Model = Annotated[str, Argument(help="A model that ships, or the path of a model file.")]
+Model = Annotated[str, Argument(help="Name of a shipped model, or path of a model file.")]
 
 
 @command()
 def certify(model: Model = "dna") -> Answer:
-    """Print what is proved of a network, layer by layer, computed anew from its weights.
+    """Print what is proved about a network, layer by layer, recomputed from its weights.
 
-    Of the decoder of tally, what it reads. Exits with 1 when the certificate in the file of a
-    network does not match the weights.
+    For a decoder, print what it reads. Exits with 1 when the certificate in the file of a network
+    does not match the weights.
 
     Example: dnatrace certify dna-paper
     """
@@ -29,7 +29,7 @@ def certify(model: Model = "dna") -> Answer:
 
 
 def path_of(model: str) -> Path:
-    """Return the file of a network or decoder that ships, or of a path."""
+    """Return the file of a shipped network or decoder, or of a path."""
     from dnatrace.networks.decoder import decoder_names, decoder_path
     from dnatrace.networks.runtime import model_path
 
@@ -69,7 +69,7 @@ def _certify_network(name: str, path: Path) -> Answer:
 
 
 def _certify_decoder(name: str, path: Path) -> Answer:
-    """Tell what is proved of what a decoder reads; a file that does not match is refused."""
+    """Return what is proved about a decoder's inputs; a file that does not match is refused."""
     from dnatrace.networks.decoder import SENSITIVITY, load_decoder
 
     decoder = load_decoder(path)
@@ -89,7 +89,7 @@ def _certify_decoder(name: str, path: Path) -> Answer:
 
 
 def _what_it_reads(decoder: "Decoder") -> str:
-    """Return what a decoder is given, and how far it moves."""
+    """Return what a decoder reads, and how far one message or test can move it."""
     alarm, heads = decoder.alarm, decoder.heads
     rung = f"(message - {alarm.low:g}) / {alarm.high - alarm.low:g}, cut to 0 … 1"
     if heads is not None:

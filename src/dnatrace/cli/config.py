@@ -7,7 +7,7 @@ from typer import Argument, Typer
 
 from dnatrace.cli._command import Answer, Command, Group, command
 
-app = Typer(cls=Group, no_args_is_help=True, help="What a configuration may say.")
+app = Typer(cls=Group, no_args_is_help=True, help="Settings, parameters and scenarios.")
 
 
 @app.command(cls=Command)
@@ -41,9 +41,9 @@ def parameters() -> Answer:
 @app.command(cls=Command)
 @command()
 def scenarios(
-    name: Annotated[str | None, Argument(metavar="[NAME]", help="One of them, in full.")] = None,
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="One scenario, in full.")] = None,
 ) -> Answer:
-    """Print the scenarios that --scenario takes; of one, every setting with its source.
+    """Print the scenarios that --scenario takes, or every setting of one with its source.
 
     Example: dnatrace config scenarios autumn
     """

@@ -23,12 +23,13 @@ def dataset(
     validation_seeds: Annotated[str, Option(help="Runs to watch training on.")] = "7002",
     test_seeds: Annotated[str, Option(help="Runs to evaluate on.")] = "7003",
     setting: Setting = None,
-    force: Annotated[bool, Option("--force", help="Replace a dataset that is there.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace an existing dataset.")] = False,
 ) -> Answer:
     """Run epidemics and keep what a network learns from: one sample per person and day.
 
-    All person-days in state I and as many others, drawn uniformly; messages as histograms. At first
-    0.5 % of the people are infected, so that a method that works leaves enough to learn from.
+    Samples are all person-days in state I and as many others, drawn uniformly, with messages as
+    histograms. At first 0.5 % of the people are infected, so that even a method that works leaves
+    enough to learn from.
 
     Example: dnatrace dataset --out data --people 20000 --days 60
     """

@@ -5,7 +5,7 @@ from dnatrace.cli._command import Answer, command, table
 
 @command()
 def doctor() -> Answer:
-    """Tell versions, threads, and which optional parts are usable.
+    """Print versions, threads, and which optional parts can be used.
 
     Example: dnatrace doctor
     """

@@ -13,18 +13,20 @@ from dnatrace.files import keep_inputs
 
 @command(threads=True)
 def evaluate(
-    model: Annotated[str | None, Argument(help="Model file or the name of a shipped one.")] = None,
+    model: Annotated[str | None, Argument(help="Model file, or name of a shipped model.")] = None,
     data: Annotated[
-        Path | None, Option(help="Dataset; its test split is used. Absent: a small run.")
+        Path | None, Option(help="Dataset whose test split is used; if absent, a small run.")
     ] = None,
-    resamplings: Annotated[int, Option(help="Of people, for the intervals.")] = 200,
-    out: Annotated[Path | None, Option(help="Write the table: .md, and .json beside it.")] = None,
+    resamplings: Annotated[
+        int, Option(help="Number of resamplings of people, for the intervals.")
+    ] = 200,
+    out: Annotated[Path | None, Option(help="Write the table: .md, and .json next to it.")] = None,
     force: Force = False,
 ) -> Answer:
-    """Print how well FN and the networks tell infected people from others.
+    """Print how well FN and the networks distinguish infected people from others.
 
-    Networks that stand beside the model in its directory (alone, without messages, the paper's) are
-    part of the table. Without --data a small run is made, which takes seconds.
+    Other networks in the model's directory (alone, without messages, the paper's) are part of the
+    table. Without --data a small run is made, which takes seconds.
 
     Example: dnatrace evaluate --data data --out auc.md
     """

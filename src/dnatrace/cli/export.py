@@ -17,7 +17,7 @@ def export(
     out: Annotated[Path, Argument(help="File to write: .onnx.")],
     force: Force = False,
 ) -> Answer:
-    """Write a model as ONNX, from shares of messages and public facts to G.
+    """Write a model as ONNX, which maps shares of messages and public facts to G.
 
     Needs the extra `export`.
 

@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     from dnatrace.seir import TestErrors
 
 Columns = Annotated[
-    str | None, Option(help="Your names of the columns of CONTACTS: sender=from,day=date.")
+    str | None, Option(help="Your names for the columns of CONTACTS: sender=from,day=date.")
 ]
 TestColumns = Annotated[
-    str | None, Option(help="Your names of the columns of TESTS: positive=result.")
+    str | None, Option(help="Your names for the columns of TESTS: positive=result.")
 ]
 BelievedTransmission = Annotated[
-    float | None, Option(help="fn: transmission per contact with I, as phones believe.")
+    float | None, Option(help="fn: transmission per contact with I that phones assume.")
 ]
 Transmission = Annotated[
-    float | None, Option(help="bp, one-round: hazard of one contact on every day infected.")
+    float | None, Option(help="bp, one-round: hazard of a contact on each day of an infection.")
 ]
 Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
-IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Leave other columns out.")]
+IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Ignore other columns.")]
 DaysBefore = Annotated[
-    int, Option(min=0, max=1000, help="Days before the first row, on which infection may begin.")
+    int, Option(min=0, max=1000, help="Days before the first row on which infections may begin.")
 ]
-IdMap = Annotated[Path | None, Option(help="Take all ids for names; write CSV of id, name.")]
+IdMap = Annotated[Path | None, Option(help="Treat all ids as names; write a CSV of id, name.")]
 
 _LOG = logging.getLogger("dnatrace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Large:
-    """A large file of contacts: its window, and lists of who is in it instead of its rows."""
+    """A large file of contacts: its window, and who is in it instead of its rows."""
 
     window: "ContactWindow"
     read: "Lists"
@@ -54,8 +54,8 @@ class _Large:
 def infer(
     contacts: Annotated[Path, Argument(help="CSV or Parquet: sender, receiver, day.")],
     tests: Annotated[Path, Argument(help="CSV or Parquet: person, day, positive (0/1, yes/no).")],
-    people: Annotated[int | None, Option(help="Number of people (largest id + 1).")] = None,
-    days: Annotated[int | None, Option(help="Number of days (largest day + 1).")] = None,
+    people: Annotated[int | None, Option(help="People (default: largest id + 1).")] = None,
+    days: Annotated[int | None, Option(help="Days (default: largest day + 1).")] = None,
     days_before: DaysBefore = 0,
     p0: Annotated[float | None, Option(help="Infection from outside, per day.")] = None,
     p1: BelievedTransmission = None,
@@ -67,7 +67,7 @@ def infer(
     inference: Annotated[str, Option(help="fn, one-round or bp.")] = "fn",
     rounds: Rounds = None,
     clip: Annotated[float | None, Option(help="Clip messages to [0, CLIP].")] = None,
-    levels: Annotated[int | None, Option(help="Round messages to so many values.")] = None,
+    levels: Annotated[int | None, Option(help="Round messages to this many values.")] = None,
     out: Annotated[Path | None, Option(help="Write all beliefs: .csv or .parquet.")] = None,
     columns: Columns = None,
     test_columns: TestColumns = None,
@@ -77,9 +77,9 @@ def infer(
 ) -> Answer:
     """Infer who is infected from your own contact list and tests.
 
-    Prints the 20 people most likely infected or about to be on the last day; --out writes everybody
-    and every day. Ids are whole numbers from 0, or names; days are whole numbers from 0, or dates
-    like 2020-03-01. Contacts are directed: write two rows for two phones that saw each other.
+    Prints the 20 people most likely to be infected, or about to be, on the last day; --out writes
+    everybody and every day. Ids are whole numbers from 0, or names; days are whole numbers from 0,
+    or dates like 2020-03-01. Contacts are directed: two phones that met need two rows.
 
     Example: dnatrace infer contacts.csv tests.csv --p1 0.05 --out beliefs.parquet
     """
@@ -114,9 +114,9 @@ def infer(
 
 
 def _large(contacts: Path, tests: Path, people: int | None, days: int | None) -> _Large | None:
-    """Return the window of a large Parquet file and lists without its rows; None of others.
+    """Return the window of a large Parquet file and lists without its rows; None for others.
 
-    Read batch by batch, with a progress bar. Slips in single ids are not looked for.
+    It is read batch by batch, with a progress bar. Slips in single ids are not looked for.
     """
     from dnatrace import parquet, tables
     from dnatrace.lists import Lists
@@ -133,7 +133,7 @@ def _large(contacts: Path, tests: Path, people: int | None, days: int | None) ->
 
 
 def _errors(false_positive_rate: float, false_negative_rate: float) -> "TestErrors":
-    """Return how often tests err; rates that turn their meaning round are told."""
+    """Return how often tests err; rates that reverse their meaning are reported."""
     from dnatrace.seir import TestErrors
 
     errors = TestErrors(
@@ -142,7 +142,7 @@ def _errors(false_positive_rate: float, false_negative_rate: float) -> "TestErro
     if errors.misleads:
         _LOG.warning(
             "warning: the error rates of tests add up to more than 1: a positive test "
-            "then speaks against infection"
+            "is then evidence against infection"
         )
     return errors
 
@@ -150,7 +150,7 @@ def _errors(false_positive_rate: float, false_negative_rate: float) -> "TestErro
 def _model(
     inference: str, p0: float | None, fn: dict[str, float | None], transmission: float | None
 ) -> dict[str, Any]:
-    """Return the parameters of the model that the inference uses, defaults where none is given."""
+    """Return the parameters of the inference's model, with defaults where none are given."""
     from dnatrace.inference.course import CourseParameters
     from dnatrace.seir import SeirParameters
 
@@ -170,7 +170,7 @@ def _model(
 def _check_written(
     out: Path | None, id_map: Path | None, read: tuple[Path, ...], *, force: bool
 ) -> None:
-    """Raise rather than write over another file of the command, or what is there."""
+    """Raise rather than overwrite another file of the command, or an existing one."""
     from dnatrace.inference import belief_tables
 
     if out is not None:
@@ -234,7 +234,7 @@ def _write(
 
 
 def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> dict[str, Any]:
-    """Return how much there was, and the dates of the first and the last day if they have any."""
+    """Return the sizes of the input, and the dates of the first and last day if there are any."""
     n_people, n_days, _ = beliefs.shape
     values = {"people": n_people, "days": n_days}
     values |= {"contacts": n_contacts, "tests": read.tests.size}

@@ -17,26 +17,32 @@ if TYPE_CHECKING:
 @command(kernels=True)
 def plan(
     scenario: Annotated[str, Option(help="The world, as `dnatrace config scenarios` lists them.")],
-    tests: Annotated[float, Option(help="Share of the people tested per day, at most.")],
-    quarantine: Annotated[float, Option(help="Share of them in quarantine on a day, at most.")],
+    tests: Annotated[float, Option(help="Largest share of people tested per day.")],
+    quarantine: Annotated[float, Option(help="Largest share of people in quarantine on a day.")],
     epsilon: Annotated[float, Option(help="ε of one test of a person; 0: no messages at all.")],
     setting: Setting = None,
     people: Annotated[int | None, Option(help="Size of the population.")] = None,
     days: Annotated[int | None, Option(help="Length of the runs.")] = None,
-    evaluations: Annotated[int | None, Option(min=1, help="Proposals; 200 by default.")] = None,
-    seeds: Annotated[int | None, Option(min=1, help="For validation, and fresh; 10.")] = None,
+    evaluations: Annotated[
+        int | None, Option(min=1, help="Number of proposals; 200 by default.")
+    ] = None,
+    seeds: Annotated[
+        int | None, Option(min=1, help="Seeds for validation, and fresh ones; 10 each.")
+    ] = None,
     seed: Annotated[int, Option(min=0, help="Same seed, same plan.")] = 0,
-    quick: Annotated[bool, Option("--quick", help="A small version that says so.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Make a small version, marked as such.")] = False,
     out: Annotated[Path | None, Option(help="Directory for JSON, MD, HTML and CSV.")] = None,
-    store: Annotated[Path | None, Option(help="Directory of the runs; OUT/runs.")] = None,
+    store: Annotated[
+        Path | None, Option(help="Directory of the runs; OUT/runs by default.")
+    ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> Answer:
-    """Say what to do with so many tests, so much quarantine and so much privacy to spend.
+    """Say what to do within budgets of tests, quarantine and privacy.
 
-    Searches levers, their sizes, methods and ε on validation seeds; what it recommends, the front
-    of alternatives and what one more of each budget is worth are measured on fresh seeds.
-    Quarantine is being at home for another reason than a positive result of one's own. Budgets
+    Searches levers, their sizes, methods and ε on validation seeds; the recommendation, the front
+    of alternatives and the value of a little more of each budget are measured on fresh seeds.
+    Quarantine means staying at home for a reason other than a positive result of one's own. Budgets
     hold on every day. Runs are kept in the store, so that an interrupted call resumes.
 
     Example: dnatrace plan --scenario autumn --tests 0.01 --quarantine 0.02 --epsilon 5 --out plan
@@ -62,7 +68,7 @@ def plan(
 
 
 def _made(planner: "Planner") -> "Plan":
-    """Make the plan; a run that fails is told in one line, exit code 1."""
+    """Make the plan; a run that fails is reported in one line, with exit code 1."""
     from dnatrace.plans import planning
     from dnatrace.runs.progress import tracker
 
@@ -75,7 +81,7 @@ def _made(planner: "Planner") -> "Plan":
 
 
 def _check(planner: "Planner", out: Path | None) -> None:
-    """Raise before the work is done, if the world is wrong or the files could not be written."""
+    """Raise, before the work is done, if the world is wrong or the files cannot be written."""
     from dnatrace.runs import store as stores
 
     planner.world.usual  # noqa: B018 - raises when a setting is wrong
@@ -110,13 +116,24 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
         values=files.as_values(found, small=small),
         shown=[
             *([files.WARNING] if small else []),
-            "What to do",
+            said["in_short"],
+            "\nWhat to do",
             *(f"  - {text}" for text in said["do"]),
             *(f"\n{name}: {said[key]}" for key, name in files.HEADINGS.items()),
+            "\nWhat it depends on",
+            *(f"  - {text}" for text in said["depends"]),
+            "\nIf the world is another one",
+            *(f"  - {text}" for text in words.world_lines(found)),
+            "\nWho bears it",
+            *(f"  - {text}" for text in said["bears"]),
+            "\nWhat each part and each constraint is worth",
+            *(
+                f"  - {text}"
+                for part in (True, False)
+                for text in words.margin_lines(found, parts=part)
+            ),
             "\nWhat this does not know",
             *(f"  - {text}" for text in said["unknown"]),
-            "\nWhat each constraint and each part is worth",
-            *(f"  - {text}" for text in words.margin_lines(found)),
             "\nThe front, and what is not offered",
             table(rows),
             *([f"Written to {out}"] if out is not None else []),

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 app = Typer(
     cls=Group,
     no_args_is_help=True,
-    help="Noise for a target; the guarantee in words; what was spent.",
+    help="Noise for a target, the guarantee in words, what was spent.",
 )
 
-_SMALL = ("people=500", "days=40", "initially_infected=20")  # of a run for its statement
+_SMALL = ("people=500", "days=40", "initially_infected=20")  # of a run made for a statement
 _SIZES = ("people", "days", "initially_infected")
 _PLAYED = (
-    "Of a run of {people} people and {days} days that was made for this text; "
-    "`dnatrace privacy statement RUN` has that of a stored run."
+    "From a run of {people} people and {days} days that was made for this text; "
+    "`dnatrace privacy statement RUN` prints that of a stored run."
 )
 _GUESSES = "right guesses in 100, at most"  # a coin: 50
 
@@ -31,7 +31,7 @@ _GUESSES = "right guesses in 100, at most"  # a coin: 50
 def calibrate(
     epsilon: Annotated[float, Option(help="Target.")] = 1.0,
     delta: Annotated[float, Option(help="Target.")] = 1e-3,
-    sensitivity: Annotated[float, Option(help="Most that one message changes.")] = 1.0,
+    sensitivity: Annotated[float, Option(help="Largest change by one message.")] = 1.0,
 ) -> Answer:
     """Print the standard deviation of Gaussian noise that meets a target exactly.
 
@@ -53,16 +53,18 @@ def calibrate(
 @configured(*RELEASE, "score", "noise", published="paper", usual=_SMALL, stored="run")
 def statement(
     config: "RunConfig",
-    run: Annotated[Path | None, Argument(help="A stored run; absent: a small one.")] = None,
+    run: Annotated[
+        Path | None, Argument(help="A stored run; if absent, a small one is made.")
+    ] = None,
     audited: Annotated[
         Path | None,
-        Option("--audit", help="Result that `dnatrace audit --out` wrote, of the same method."),
+        Option("--audit", help="Result of `dnatrace audit --out` for the same method."),
     ] = None,
 ) -> Answer:
     """Print the guarantee of a method in words that a privacy officer can check.
 
-    Of a stored run, or of a run of the configuration given (500 people, 40 days, 20 infected at
-    first, unless set otherwise).
+    It is that of a stored run, or of a run of the given configuration (500 people, 40 days, 20
+    infected at first, unless set otherwise).
 
     Example: dnatrace privacy statement --method dpfn-s --epsilon 1
     """
@@ -85,9 +87,9 @@ def statement(
 
 
 def _as_meant(config: "RunConfig") -> "RunConfig":
-    """Return the configuration at the usual size, where a small one was played for its statement.
+    """Return the configuration at the usual size, if a small one was run for its statement.
 
-    What the noise promises does not depend on the size; what public facts alone reach does.
+    What the noise promises does not depend on the size; what public facts alone achieve does.
     """
     if (config.people, config.days, config.initially_infected) != (500, 40, 20):
         return config
@@ -119,18 +121,18 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
 
 
 def _verdict(spent: dict[str, Any]) -> str:
-    """Return what the costs are worth; an older version did not store which noise was drawn."""
+    """Return how far the costs hold; older versions did not store which noise was drawn."""
     if not spent["sound"]:
         return "NOT all costs are proved and finite"
     noised = spent["nominal_epsilon"] != 0.0 or spent.get("selection_epsilon") is not None
     if not noised or spent.get("protects", False):
         return "every cost is proved"
-    drawn = ", ".join(spent.get("noise", ())) or "nobody stored which"
+    drawn = ", ".join(spent.get("noise", ())) or "of unknown origin"
     return f"SIMULATION: every cost is proved for ideal noise, this one protects nobody ({drawn})"
 
 
 def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:
-    """Return what a unit costs; a dash for what an older version did not store."""
+    """Return what a unit costs; a dash for what older versions did not store."""
     from dnatrace.privacy.attack import guessing_limit, in_a_hundred
 
     key, delta = f"per_{unit}_epsilon", spent["delta"]

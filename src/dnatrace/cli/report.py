@@ -16,17 +16,17 @@ def report(
     directory: Annotated[
         Path, Argument(metavar="DIR", help="Store of runs, or the directory of one run.")
     ],
-    out: Annotated[Path | None, Option(help="Page to write; DIR/report.html else.")] = None,
+    out: Annotated[Path | None, Option(help="Page to write; DIR/report.html by default.")] = None,
     baseline: Annotated[
-        str | None, Option(help="Label of a setting to compare the others with, seed by seed.")
+        str | None, Option(help="Label of the setting to compare the others with, seed by seed.")
     ] = None,
     force: Force = False,
 ) -> Answer:
     """Write one HTML page about a store of runs: curves, trade-offs, privacy, parameters.
 
-    The page needs no network and can be mailed. Runs that differ only in their seed are put
-    together; numbers are means with 90 % intervals. The page shows the differences from any setting
-    that is chosen on it; --baseline chooses one beforehand and prints them here, too.
+    The page needs no network and can be mailed. Runs that differ only in their seed are grouped;
+    numbers are means with 90 % intervals. The page shows the differences from any setting that is
+    chosen on it; --baseline chooses one beforehand and prints the differences here, too.
 
     Example: dnatrace report runs --out report.html
     """
@@ -34,7 +34,7 @@ def report(
     from dnatrace.report.page import is_page, shown_difference
     from dnatrace.runs.quantities import SUMMARY
 
-    if out is not None and out.suffix in (".html", ".htm"):  # others are refused later
+    if out is not None and out.suffix in (".html", ".htm"):  # other suffixes are refused later
         keep_inputs(out, (), force=force or is_page(out))
     written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1000:,.0f} kB"

@@ -29,17 +29,17 @@ class Target(StrEnum):
 @command(kernels=True)
 def reproduce(
     target: Annotated[
-        Target, Argument(help="Which result; gamma: the best γ; readings: of the paper.")
+        Target, Argument(help="Which result; gamma: the best γ; readings: ways to read the paper.")
     ],
     method: Annotated[
-        str | None, Option(help="Only this method, beside fn, public-only and random.")
+        str | None, Option(help="Only this method, next to fn, public-only and random.")
     ] = None,
-    quick: Annotated[bool, Option("--quick", help="A small version that says so.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Make a small version, marked as such.")] = False,
     fresh: Annotated[
-        bool, Option("--fresh", help="Twenty fresh seeds instead of the ten.")
+        bool, Option("--fresh", help="Use twenty fresh seeds instead of the ten.")
     ] = False,
     seeds: Annotated[
-        int | None, Option(help="Only so many of the seeds; readings: of the fresh ones.")
+        int | None, Option(help="Only this many of the seeds; readings: of the fresh ones.")
     ] = None,
     simulator: Annotated[
         str | None, Option(help="figure, table, readings: on this simulator instead of the city.")
@@ -50,19 +50,19 @@ def reproduce(
     ] = None,
     data: Annotated[
         Path | None,
-        Option(help="auc: dataset, its test split is used; a small run if absent. readings: many."),
+        Option(help="auc: dataset, test split; if absent, a small run. readings: datasets."),
     ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> Answer:
     """Run a result of the paper again and judge its claims: reproduced, not reproduced, reversed.
 
-    `readings` searches the places where the paper leaves room for the reading that gives its
-    numbers; with --fresh that and ours are judged on twenty fresh seeds.
+    `readings` searches the places where the paper leaves room for the reading that matches its
+    numbers; with --fresh, that reading and ours are judged on twenty fresh seeds.
 
     Runs are kept in the store, so that an interrupted call resumes; with neither --out nor --store
-    they are not kept. The published setting and each method at its best γ stand side by side. A run
-    that fails is reported, the claims that need it are not tested, and the exit code is 1.
+    they are not kept. The published setting and each method at its best γ are shown side by side. A
+    run that fails is reported, the claims that need it are not tested, and the exit code is 1.
 
     Example: dnatrace reproduce figure --quick --out reproduced
     """
@@ -100,7 +100,7 @@ _TAKES = {  # the seeds of the search for a reading are fixed, those of its verd
 
 
 def _check(target: Target, options: dict[str, Any], quick: bool) -> None:
-    """Raise for an option that would change nothing."""
+    """Raise for an option that would have no effect."""
     takes = _TAKES[target]
     if target is Target.READINGS and options["fresh"]:
         takes = takes | {"seeds"}
@@ -187,7 +187,7 @@ def _without_runs(
 
 
 def _choose_gammas(quick: bool, out: Path | None, how: dict[str, Any]) -> Answer:
-    """Choose the best γ on validation seeds; OUT/best_gamma.csv has the form of the package's."""
+    """Choose the best γ on validation seeds; OUT/best_gamma.csv has the package's format."""
     from dnatrace.paper import files, reproduce, setting
     from dnatrace.sweeps.results import write_all
 
@@ -213,7 +213,7 @@ def _search_readings(
     command_line: str,
     how: dict[str, Any],
 ) -> Answer:
-    """Search for the reading that gives the paper's numbers; with fresh seeds judge it on them."""
+    """Search for the reading that matches the paper's numbers; judge it on any fresh seeds."""
     from dnatrace.paper import search_files, setting
     from dnatrace.sweeps.results import write_all
 
@@ -252,13 +252,13 @@ def _verdicts(
 
 
 def _rows(claims: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return what the table shows of claims; columns of the best reading where some have one."""
+    """Return what the table shows about claims; columns of the best reading if some have one."""
     both = any(values["best_reading"] for values in claims)
     return [_row(values) | (_best_reading(values) if both else {}) for values in claims]
 
 
 def _row(values: dict[str, Any]) -> dict[str, str]:
-    """Return what the table shows of a claim; nothing stands for a number that is absent."""
+    """Return what the table shows about a claim; absent numbers are empty."""
     interval = values["interval"] or ()
     return {
         "claim": values["claim"],

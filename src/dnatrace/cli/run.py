@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 def run(
     config: "RunConfig",
     out: Annotated[Path | None, Option(help="Directory to store the run in.")] = None,
-    label: Annotated[str | None, Option(help="Name of the stored run, for `list`.")] = None,
+    label: Annotated[str | None, Option(help="Label of the stored run, for `list`.")] = None,
     checkpoint: Annotated[
-        Path | None, Option(help="File to keep the run in while it lasts; resumes from it.")
+        Path | None,
+        Option(help="File that keeps the state of the run; a killed run resumes from it."),
     ] = None,
     checkpoint_every: Annotated[
         int | None, Option(min=1, show_default="10", help="Days between two checkpoints.")
@@ -30,8 +31,8 @@ def run(
     """Run an epidemic with contact tracing, once, from the first infections to the last day.
 
     Every day the people with the highest released scores are tested and positives isolate. Prints
-    what came of it; --out also stores series, figures, provenance and a page to read. With
-    --checkpoint a run that was killed resumes where it was when the same command is given again.
+    the outcome; --out also stores series, figures, provenance and a report. With --checkpoint, a
+    run that was killed resumes where it was when the same command is given again.
 
     Example: dnatrace run --method fn --people 10000 --seed 1 --set tests.capacity=0.04 --out runs
     """

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Workers = Annotated[
-    int | None, Option(min=1, help="Processes; one per core by default, cores shared out.")
+    int | None, Option(min=1, help="Processes; one per core by default; they share the cores.")
 ]
-Cluster = Annotated[str | None, Option(help="Dask scheduler to use instead, as tcp://host:port.")]
+Cluster = Annotated[
+    str | None, Option(help="Address of a Dask scheduler to use instead: tcp://host:port.")
+]
 
 
 def start(cluster: str | None) -> None:
-    """Silence what Dask logs about lost workers and schedulers: we say it in one line."""
+    """Silence Dask's logs about lost workers and schedulers: we report them in one line."""
     if cluster is None:
         return
     with suppress(ImportError):
@@ -34,7 +36,7 @@ def start(cluster: str | None) -> None:
 
 @contextmanager
 def told_in_one_line() -> Iterator[None]:
-    """Tell in one line that no worker is left (exit code 1) or that the user ended it (130)."""
+    """Report in one line that no worker is left (exit code 1) or that the user ended it (130)."""
     from dnatrace.sweeps.attempts import WorkersLostError
 
     try:
@@ -51,7 +53,7 @@ def told_in_one_line() -> Iterator[None]:
 def sweep(
     config: Annotated[Path, Argument(help="TOML: settings of a run, seeds and grid.")],
     store: Annotated[
-        Path, Option("--store", "--out", help="Directory of the runs, one in each.")
+        Path, Option("--store", "--out", help="Directory of the runs, one subdirectory each.")
     ] = Path("runs"),
     workers: Workers = None,
     cluster: Cluster = None,
@@ -59,8 +61,8 @@ def sweep(
 ) -> Answer:
     """Run a grid of settings times seeds, and keep every run in a store.
 
-    Runs that the store has are not done again, so an interrupted sweep resumes where it stopped. A
-    run that fails is reported and the rest continue; the exit code is then 1. Ctrl-C ends with 130.
+    Runs in the store are not repeated, so an interrupted sweep resumes where it stopped. A run that
+    fails is reported and the rest continue; the exit code is then 1. Ctrl-C ends with 130.
 
     Example: dnatrace sweep grid.toml --store runs --workers 2
 
@@ -75,7 +77,7 @@ def sweep(
     from dnatrace.sweeps.processes import usable_cores
 
     configs = sweeps.read_sweep(config)
-    if cluster is None:  # nobody knows here what its machines have
+    if cluster is None:  # the memory of its machines is unknown here
         missing = sweeps.missing_runs(configs, store)
         needs.check(missing, at_once=workers or usable_cores(), yes=yes)
     with told_in_one_line():

@@ -17,36 +17,36 @@ NETWORKS = ("dna", "dna-paper", *DECODERS)
 @command(kernels=True)
 def train(
     dataset: Annotated[
-        Path | None, Argument(help="Directory that `dnatrace dataset` wrote; data if absent.")
+        Path | None, Argument(help="Directory that `dnatrace dataset` wrote; `data` if absent.")
     ] = None,
     out: Annotated[Path, Option(help="Directory for models and curves.")] = Path("models"),
     network: Annotated[
-        str, Option(help="dna, dna-paper as published; decoders: tally, headcount, world.")
+        str, Option(help="dna, dna-paper (as published); decoders: tally, headcount, world.")
     ] = "dna",
     variant: Annotated[
         list[str] | None, Option(help="combined, alone or public; may be repeated. All by default.")
     ] = None,
     gamma: Gamma = None,
-    epochs: Annotated[int | None, Option(help="Passes over the samples; 40.")] = None,
-    samples: Annotated[int | None, Option(help="Use so many of the samples.")] = None,
+    epochs: Annotated[int | None, Option(help="Passes over the samples; 40 by default.")] = None,
+    samples: Annotated[int | None, Option(help="Use only this many samples.")] = None,
     rounds: Annotated[int | None, Option(help="Decoders: rounds of runs and training.")] = None,
     runs: Annotated[int | None, Option(help="Decoders: runs per round.")] = None,
-    people: Annotated[int | None, Option(help="Decoders: people of a run.")] = None,
-    days: Annotated[int | None, Option(help="Decoders: days of a run.")] = None,
+    people: Annotated[int | None, Option(help="Decoders: people per run.")] = None,
+    days: Annotated[int | None, Option(help="Decoders: days per run.")] = None,
     steps: Annotated[int | None, Option(help="Decoders: steps of training.")] = None,
     tallies: Annotated[
-        int | None, Option(help="Decoders: how many of the newest tallies it reads, 0 to 14.")
+        int | None, Option(help="Decoders: how many of the newest tallies are read, 0 to 14.")
     ] = None,
     seed: Annotated[int, Option(help="Same seed, same weights.")] = 1,
-    force: Annotated[bool, Option("--force", help="Replace models that are there.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace existing models.")] = False,
 ) -> Answer:
     """Train a network on simulated runs, certify it and write a model file.
 
-    Networks of dna learn from a dataset; their curve of loss and validation AUC is written, too
-    (.csv, .svg), and a run that was killed resumes from its last epoch when the command is given
-    again. The decoder of tally makes its own runs, round by round, under what it has learned so
-    far; headcount makes three on the same runs: its own two and the one of public-facts; world
-    makes the same three for policies with levers. Needs the extra `train`.
+    Networks of dna learn from a dataset; their curves of loss and validation AUC are written, too
+    (.csv, .svg), and training that was killed resumes from its last epoch when the command is given
+    again. The decoder of tally makes its own runs, round by round, using what it has learned so
+    far; headcount trains three decoders on the same runs: its own two and that of public-facts;
+    world trains the same three for policies with levers. Needs the extra `train`.
 
     Example: dnatrace train data --network dna --epochs 40 --out models
     """
@@ -72,7 +72,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def _refuse(network: str, options: dict[str, Any]) -> None:
-    """Raise for the first option that was given and means nothing to a network."""
+    """Raise for the first given option that has no meaning for a network."""
     for name in options:
         shown = name if name.isupper() else f"--{name}"
         raise InputError(f"{shown} has no meaning for the network '{network}'")
@@ -115,7 +115,7 @@ def _train_decoders(
 
 
 def _make_room(out: Path, files: list[Path], force: bool) -> None:
-    """Make the folder; files that are there are replaced by force alone."""
+    """Make the directory; existing files are replaced only by force."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: not a directory")
     for file in files:

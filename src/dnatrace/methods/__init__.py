@@ -1,6 +1,7 @@
 """One file per tracing method: window and public facts in, released scores out.
 
-`dt.methods()` lists them. The name is that of this room, too, so the room itself can be called.
+`dt.methods()` lists them. The list has the same name as this package, so the package itself can be
+called.
 """
 
 import sys
@@ -9,7 +10,7 @@ from types import ModuleType
 
 class _Room(ModuleType):
     def __call__(self) -> dict[str, str]:
-        """Return every method by name with one line about it, those of other packages included."""
+        """Return one line about every method, by name, including those of other packages."""
         from dnatrace.methods.catalogue import METHODS  # noqa: PLC0415  (methods import this room)
 
         return METHODS.described()

@@ -1,8 +1,8 @@
-"""Neighbouring windows played out with a real method: what audits and attacks sample from.
+"""Play neighbouring windows with a real method: what audits and attacks sample from.
 
 Many copies of one encounter run side by side in one population: attackers who meet a victim, and
-perhaps others, on given days. The copies share nothing, so one call of `Method.release` makes as
-many independent draws as there are copies.
+perhaps other people, on given days. The copies share nothing, so one call of `Method.release` makes
+as many independent draws as there are copies.
 """
 
 import math
@@ -21,9 +21,9 @@ from dnatrace.records import NOT_TESTED, ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
 _COPIES = 32_768  # encounters in one population
-_PEOPLE = 2**20  # the most people in one
+_PEOPLE = 2**20  # at most, in one population
 _WINDOW_DAYS = 14
-_MET_OFTEN = 15  # contacts with the other person of a crowded encounter, per day
+_MET_OFTEN = 15  # contacts per day with the other person of a crowded encounter
 
 
 class OwnTests(StrEnum):
@@ -35,7 +35,7 @@ class OwnTests(StrEnum):
     NEGATIVE_POSITIVE = "negative-positive"
 
     def outcomes(self, n_days: int) -> tuple[int, ...]:
-        """Return the results by day: 1, 0 or -1 without a test."""
+        """Return the results by day: 1, 0, or -1 without a test."""
         last = {
             OwnTests.NONE: (),
             OwnTests.NEGATIVE: (0,),
@@ -52,17 +52,17 @@ class Encounter:
     Days count from 0; the first release is at the end of day `window_days` - 1.
 
     Attributes:
-        own_tests: results of the attackers' tests by day, for window_days + releases - 1 days.
-        met_on: days on which every attacker meets the victim once.
+        own_tests: the results of the attackers' tests by day, for window_days + releases - 1 days.
+        met_on: the days on which every attacker meets the victim once.
         message: what an infectious victim says; a healthy one says 0. An infectious victim has
             also tested positive, which is the message of `traditional`.
-        later_message: the same re-estimated, in all releases but the first; None for no change.
-        others: other people whom each attacker meets on every day, and who say 0.
-        meetings: contacts with each of the others, per day.
-        attackers: people who meet the same victim.
-        releases: consecutive days on which the attackers look at their scores.
-        window_days: length of the window.
-        parameters: of the statistical model.
+        later_message: the re-estimated message in all releases but the first; None for no change.
+        others: how many other people each attacker meets every day; they say 0.
+        meetings: contacts with each of the others per day.
+        attackers: how many people meet the same victim.
+        releases: on how many consecutive days the attackers look at their scores.
+        window_days: the length of the window.
+        parameters: the parameters of the statistical model.
         test_errors: how often tests err.
     """
 
@@ -87,12 +87,12 @@ class Encounter:
 
     @property
     def n_days(self) -> int:
-        """Days from the first of the window to the last release."""
+        """The number of days from the first day of the window to the last release."""
         return self.window_days + self.releases - 1
 
     @property
     def age(self) -> int:
-        """Days from the last meeting with the victim to the first release."""
+        """The number of days from the last meeting with the victim to the first release."""
         return self.window_days - 1 - self.met_on[-1]
 
 
@@ -101,14 +101,15 @@ def audit_encounters(
 ) -> tuple[Encounter, ...]:
     """Return the encounters of an audit: the victim was met two days ago, or yesterday.
 
-    The first is where own tests weigh messages most; the second is where a release that leaves out
-    messages from before a test still counts them. `settings` are fields of `Encounter`.
-    With `by_contacts`, for sensitivities that depend on the number of contacts, there are three
-    more: both again with 15 other contacts per day, where the part that shrinks with their number
-    no longer hides what the rest can do, and the victim met on the day of the release alone, where
-    only that part counts the message. The 15 are with one person, which is as good and costs less.
-    Of several releases an older contact may leave the window before the last; so there the victim
-    is met on the day of the first release, too, and is in as many releases as a contact can be.
+    In the first, own tests weigh messages most; in the second, a release that leaves out messages
+    from before a test still counts them. `settings` are fields of `Encounter`. With `by_contacts`,
+    for sensitivities that depend on the number of contacts, there are three more: the same two with
+    15 other contacts per day, where the part that shrinks with their number no longer hides what
+    the rest can do; and the victim met only on the day of the release, where that part alone counts
+    the message. The 15 contacts are with one person, which is as good and costs less. With several
+    releases, an older contact may leave the window before the last one; so there is also an
+    encounter in which the victim is met on the day of the first release, and is in as many releases
+    as a contact can be.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     outcomes = own_tests.outcomes(n_days) + (NOT_TESTED,) * (releases - 1)
@@ -129,7 +130,7 @@ def audit_encounters(
 def attack_encounter(*, co_attackers: int = 1, days: int = 1, **settings: Any) -> Encounter:
     """Return the encounter of the paper's adversary, who meets only the victim.
 
-    They meet on the last `days` days that already show in P(I); `settings` as for audits.
+    They meet on the last `days` days that already affect P(I); `settings` as for audits.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     require_at_least("days", days, 1)
@@ -145,14 +146,14 @@ def attack_encounter(*, co_attackers: int = 1, days: int = 1, **settings: Any) -
 
 @dataclass(slots=True)
 class AdversaryGame:
-    """Samples what attackers see in a world: 0, the victim is healthy, or 1, infectious.
+    """Samples what attackers see: in world 0 the victim is healthy, in world 1 infectious.
 
     Every call uses seeds that no earlier call used.
 
     Attributes:
-        encounter: what is played.
-        method: makes the method from a seed for its noise.
-        next_seed: of the next population.
+        encounter: the encounter to play.
+        method: makes the method, given a seed for its noise.
+        next_seed: the seed of the next population.
         events: what the releases of the last population cost.
     """
 
@@ -175,15 +176,15 @@ class AdversaryGame:
         return np.concatenate(batches)
 
     def releases_reached(self) -> int:
-        """Return how many releases the messages of the victim can change, as is stated."""
+        """Return how many releases the victim's messages can change, according to the events."""
         self(0, 1)
         return sum(_event_square(event, self.encounter) > 0.0 for event in self.events)
 
     def pooled_mu(self) -> float:
-        """Return μ of everything the attackers of an encounter see; infinite when it is not proved.
+        """Return μ of everything that the attackers of an encounter see; infinite if unproved.
 
-        Guarantee: all messages of the victim may change at once (`Lifetime.square`); attackers with
-        noise of their own multiply μ² by their number.
+        Guarantee: all messages of the victim may change at once (`Lifetime.square`); when each
+        attacker has noise of their own, μ² is multiplied by their number.
         """
         self(0, 1)
         return math.sqrt(sum(_event_square(event, self.encounter) for event in self.events))
@@ -223,7 +224,7 @@ def _release_in(
 
 
 def _contacts(encounter: Encounter, copies: int, met: bool) -> DayContacts:
-    """Return one day: attackers receive from the victim of their encounter, if met, and others."""
+    """Return one day: attackers receive from their victim, if met that day, and from the others."""
     n_attackers = encounter.attackers * copies
     received = encounter.others * encounter.meetings + met
     copy_of = np.repeat(np.arange(copies, dtype=np.int32), encounter.attackers)
@@ -251,7 +252,7 @@ def _facts(
     outcomes = np.full(shape, NOT_TESTED, dtype=np.int8)
     own = encounter.own_tests[window.first_day : day + 1]
     outcomes[:, :n_attackers] = np.array(own, dtype=np.int8)[:, None]
-    if world:  # what `traditional` learns of the victim
+    if world:  # what `traditional` learns about the victim
         outcomes[:, n_attackers : n_attackers + copies] = 1
     public = PublicFacts(
         day=day,
@@ -261,5 +262,5 @@ def _facts(
         parameters=encounter.parameters,
         test_errors=encounter.test_errors,
     )
-    # A message is what the victim says, and nobody else has a part in it.
+    # A message is what the victim says; nobody else contributes to it.
     return public, SecretFacts(window=window, messages=messages, own_tests=True)

@@ -41,23 +41,24 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicFacts:
-    """What each person knows of themselves at the end of a day: free to use, before noise or after.
+    """What each person knows about themselves at the end of a day, free to use without noise.
 
     Arrays by day are [days, people], row 0 is `first_day` and the last row is `day`.
 
     Attributes:
         day: the day that ends, the last of the window.
         first_day: the oldest day of the window.
-        counts: contacts with other people who have the app, int32 [days, people]; one message each,
-            so meeting somebody twice counts twice. 0 for people without the app.
-        outcomes: own tests, int8 [days, people]: 1, 0 or -1 without a test.
-        parameters: of the statistical model.
-        test_errors: what phones believe of tests (`TestRules.believed`), not what tests do.
+        counts: the number of contacts with other people who have the app, int32 [days, people]; one
+            message each, so meeting somebody twice counts twice. 0 for people without the app.
+        outcomes: own tests, int8 [days, people]: 1, 0, or -1 without a test.
+        parameters: the parameters of the statistical model.
+        test_errors: what phones assume about tests (`TestRules.believed`), not what tests really
+            do.
         age_groups: decade of age, uint8 [people]; None when unknown.
         isolated: who was in isolation on the day, bool [people]; None when unknown.
-        diary: flags of `records.Diary`, uint8 [days, people], of the days that there are; None
-            where the policy has no levers. What somebody was told of a case is in it: no ε covers
-            that (`PolicySettings.tells_of_cases`).
+        diary: flags of `records.Diary`, uint8 [days, people], for the days so far; None where the
+            policy has no levers. It includes what people were told about cases: no ε covers that
+            (`PolicySettings.tells_of_cases`).
     """
 
     day: int
@@ -87,13 +88,13 @@ class SecretFacts:
 
     Attributes:
         window: who met whom.
-        exposures: as in `inference.exchange.Received`, float32 [days, people]; for
+        exposures: as in `inference.exchange.Received`, float32 [days, people]; present for
             `Needs.EXPOSURES`, and for `Needs.MESSAGES` after rounds.
         messages: P(I) as the exchange leaves it (after the last round, or of own tests alone),
-            unclipped, float32 [days, people]; for `Needs.MESSAGES`, or when the loop computes them
-            for training.
-        own_tests: whether each message is a function of its sender's own tests alone, as the
-            exchange says.
+            unclipped, float32 [days, people]; present for `Needs.MESSAGES`, or when the loop
+            computes them for training.
+        own_tests: whether each message is a function of its sender's own tests alone, according to
+            the exchange.
         states: true S, E, I, R as 0 … 3, uint8 [people]; None unless the method needs the truth.
     """
 
@@ -108,7 +109,7 @@ class SecretFacts:
         return replace(self)
 
     def close(self) -> None:
-        """Forget everything: whoever still holds this has nothing to look at."""
+        """Forget everything: code that still holds this object has nothing to look at."""
         for name in fields(self):
             object.__delattr__(self, name.name)
 
@@ -133,13 +134,13 @@ class Method(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a method is built with besides its own settings.
+    """What a method is built from, in addition to its own settings.
 
     Attributes:
-        target: what noise is calibrated for.
-        window_days: the most days a contact stays in the window.
-        noise: where noise comes from.
-        own_tests: whether messages are functions of their sender's own tests alone. Without that
+        target: the guarantee for which noise is calibrated.
+        window_days: the largest number of days for which a contact stays in the window.
+        noise: the source of noise.
+        own_tests: whether messages are functions of their sender's own tests alone. Otherwise
             nothing can be proved about a person.
     """
 
@@ -156,7 +157,7 @@ class Setup:
         return secret.messages
 
     def require_window(self, public: PublicFacts) -> None:
-        """Raise when contacts stay longer than their cost was computed for."""
+        """Raise if contacts stay longer than was assumed when their cost was computed."""
         if public.n_days > self.window_days:
             raise InputError(
                 f"a window of {public.n_days} days for a method set up for {self.window_days}"
@@ -164,35 +165,42 @@ class Setup:
 
 
 class MethodSettings(Plugin):
-    """The settings of a method, and what the rest of the package may ask about it.
+    """The settings of a method, and the questions that the rest of the package may ask about it.
 
     A method with variants has a field `release`, an enum whose first member is the default.
     """
 
     noun: ClassVar[str] = "method"
     # Whether a message counts from the day of the contact on, or noise depends on the number of
-    # contacts: an audit then plays more worlds.
+    # contacts: an audit then plays more encounters.
     counts_contacts: ClassVar[bool] = False
     # What its messages are made of, unless the configuration says otherwise.
     exchange: ClassVar[ExchangeKind] = ExchangeKind.ROUNDS
     gives_tests: ClassVar[bool] = True
-    # Whether what phones believe of transmission, p1, has an effect with that exchange.
+    # Whether what phones believe about transmission, p1, has an effect with that exchange.
     reads_transmission: ClassVar[bool] = True
-    # Whether it remembers what the newest day said, and so misses days that are filled later.
+    # Whether it remembers the contacts of each newest day, and so misses days that are filled
+    # later.
     reads_newest_day: ClassVar[bool] = False
+
+    # Estimates for `runs.needs`, measured: what it holds per person and day of the window beside
+    # contacts, and how long a run takes per person-day on two cores. Here the most of the methods
+    # that say nothing else.
+    person_day_bytes: ClassVar[float] = 60.0
+    person_day_microseconds: ClassVar[float] = 1.7
 
     @abstractmethod
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
 
     def in_world(self, *, levers: bool) -> Self:
-        """Return the settings for a policy with levers or without; most methods do not care."""
+        """Return the settings for a policy with levers or without; the same for most methods."""
         del levers
         return self
 
     @property
     def adds_noise(self) -> bool:
-        """Whether scores have noise, so that settings of privacy have an effect."""
+        """Whether scores have noise, so that privacy settings have an effect."""
         return False
 
     @property
@@ -202,12 +210,12 @@ class MethodSettings(Plugin):
 
     @classmethod
     def releases(cls) -> tuple[str, ...]:
-        """Return the variants of the release, the default one first; none when it has one kind."""
+        """Return the variants of the release, the default first; none when there is only one."""
         variants = cls.model_fields.get("release")
         return tuple(variants.annotation) if variants else ()  # type: ignore[arg-type]
 
 
 def release_of(settings: MethodSettings) -> str | None:
-    """Return the variant of the release of a method; None when there is only one kind."""
+    """Return the variant of a method's release; None when there is only one."""
     release = getattr(settings, "release", None)
     return None if release is None else str(release)

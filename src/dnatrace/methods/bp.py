@@ -1,7 +1,7 @@
-"""`bp`: belief propagation over days of infection. Not private: what messages can give."""
+"""`bp`: belief propagation over days of infection. Not private: what messages can achieve."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,9 +16,11 @@ from dnatrace.settings import Share, setting
 class BpSettings(InfectionTimeSettings):
     """Belief propagation without privacy."""
 
+    person_day_bytes: ClassVar[float] = 1000.0
+    person_day_microseconds: ClassVar[float] = 17.0
     name: Literal["bp"] = setting("bp", NAME)
     rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
-        2, "most updates of everybody per day"
+        2, "largest number of updates of everybody per day"
     )
     damping: Annotated[float, Field(ge=0.0, lt=1.0)] = setting(
         0.0, "share of the old message in the new one"
@@ -27,12 +29,12 @@ class BpSettings(InfectionTimeSettings):
         1e-3, "rounds end when no pair's probability of infection changes by more"
     )
     warm_start: bool = setting(
-        True, "whether messages start from those of yesterday; else everybody starts from silence"
+        True, "whether messages start from yesterday's; otherwise everybody starts from silence"
     )
     quiet: Share = setting(
         1e-3,
-        "who was infected lately with less probability, and has no new test, repeats what they "
-        "said before, but to people they meet for the first time",
+        "people less likely than this to have been infected lately, without a new test, repeat "
+        "what they said before, except to people they meet for the first time",
     )
 
     def build(self, setup: Setup) -> Method:

@@ -1,4 +1,4 @@
-"""`random` and `none`: tests by chance, and no tests at all. The lower bounds of every plot."""
+"""`random` and `none`: random tests, and no tests at all. The lower bounds of every plot."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -12,7 +12,7 @@ from dnatrace.settings import setting
 
 
 class RandomSettings(MethodSettings):
-    """Tests by chance."""
+    """Tests at random."""
 
     reads_transmission: ClassVar[bool] = False
     name: Literal["random"] = setting("random", NAME)
@@ -23,7 +23,7 @@ class RandomSettings(MethodSettings):
 
 
 class NoneSettings(MethodSettings):
-    """No tests; what would be scored does not matter."""
+    """No tests; scores do not matter."""
 
     reads_transmission: ClassVar[bool] = False
     gives_tests: ClassVar[bool] = False

@@ -2,7 +2,7 @@
 
 Reference: Romijnders et al., "DNA: Differentially private Neural Augmentation for contact tracing",
 Algorithm 1. The network G reads the messages of the window and public facts; its certificate bounds
-what one of C messages can change by γ·L/C. docs/guarantees.md has the proofs.
+by γ·L/C how much one of C messages can change it. docs/guarantees.md has the proofs.
 """
 
 import logging
@@ -48,7 +48,7 @@ class DnaSettings(BeliefSettings):
     name: Literal["dna"] = setting("dna", NAME)
     model: str = setting(
         DEFAULT_MODEL,
-        "network of `dna`: the name of one that ships, or a path; `dna-paper` in `paper` and "
+        "network of `dna`: the name of a shipped one, or a path; `dna-paper` in `paper` and "
         "`paper-code`",
         source="docs/network.md",
     )
@@ -59,7 +59,7 @@ class DnaSettings(BeliefSettings):
     )
 
     def weight(self, parameters: SeirParameters) -> float:
-        """Return the factor of the network; p1 unless another was asked for."""
+        """Return the factor of the network, p1 unless another one is set."""
         return parameters.p1 if self.network_weight is None else self.network_weight
 
     def build(self, setup: Setup) -> Method:
@@ -87,25 +87,25 @@ class DnaSettings(BeliefSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation:
-    """What the three releases share: w·G on top of a statistic of the belief, w = p1 as a rule.
+    """What the three releases share: w·G on top of a statistic of the belief, usually w = p1.
 
     Guarantee: one message is in both parts, so their sensitivities add up: Δ = Δ_F + w·γ'·L/C,
     where w is the weight of the network, C counts the messages of the window, L is the certified
     bound, and γ' is the smaller of the method's and the network's γ (messages are clipped at both,
     and rounded to the network's levels). C, own tests, counts and age group are public, and so is
     Δ.
-    A message counts in G from its first day on, also on days when F does not know it yet, so it
-    reaches as many releases as the window has days; every one of them has noise for the whole Δ.
-    Contacts and pairs are calibrated by that number, without a filter: a filter needs the weight
-    of every message, and a network has none to read off.
-    Edge cases: people without contacts depend on no message and get no noise. A window longer than
-    the network's is refused. A network that was trained with another score than the released one
-    is no error, since nothing proved depends on it, but a line in the log.
+    A message counts in G from its first day on, even on days when it does not enter F yet, so it
+    reaches as many releases as the window has days; each of them has noise for the whole Δ.
+    Contacts and pairs are calibrated by that number, without a filter: a filter needs the weight of
+    every message, and a network has no weights that could be read off. Edge cases: people without
+    contacts depend on no message and get no noise. A window longer than the network's is refused. A
+    network that was trained with a score other than the released one is logged but not refused,
+    since no proof depends on it.
 
     Attributes:
-        settings: of the method.
+        settings: the settings of the method.
         setup: target, window and noise.
-        model: the network; one that was trained together with F.
+        model: the network, trained together with F.
     """
 
     settings: DnaSettings
@@ -128,7 +128,7 @@ class Augmentation:
 
     @property
     def lifetime(self) -> Lifetime:
-        """A contact is in as many releases as the window has days, each with noise of its own."""
+        """A contact is in as many releases as the window has days, each with its own noise."""
         return Lifetime(shares=(1.0,) * self.setup.window_days, joint=True)
 
     def look(self, public: PublicFacts) -> PublicView:
@@ -148,7 +148,7 @@ class Augmentation:
         )
 
     def reach(self, public: PublicFacts, view: PublicView) -> Floats:
-        """Return w·γ'·L/C, the most one message moves w·G; 0 without messages: [people]."""
+        """Return w·γ'·L/C, the most that one message moves w·G; 0 without messages: [people]."""
         ceiling = np.array([[self.settings.gamma]], dtype=np.float32)
         top = float(self.model.grid[quantise(ceiling, self.model.grid)[0, 0]])
         weight = self.settings.weight(public.parameters)
@@ -186,7 +186,7 @@ class Linear(PrivateMethod):
     """Release F to first order around public exposures, plus w·G.
 
     Guarantee: (ε, δ)-private for the unit of the target, whatever the own tests (`Augmentation`).
-    The public part, F and G with every message at mu_ref, is not shrunk.
+    The public part, that is F and G with every message at mu_ref, is not shrunk.
     """
 
     augmented: Augmentation
@@ -230,7 +230,7 @@ class Linear(PrivateMethod):
         weights = np.where(public.counts > 0, np.abs(expansion.form.weights), 0.0)
         largest = reach * weights.max(axis=0)  # the sensitivity of the first part, public
         noise = self._mechanism().multiplier * (largest + self.augmented.reach(public, view))
-        # max|w|; when nothing is transmitted no message weighs anything
+        # max|w|; when nothing is transmitted, no message has any weight
         weight = largest / reach if reach > 0.0 else np.zeros(noise.shape)
         some = weight > 0.0
         relative = np.divide(noise, weight, out=np.full(noise.shape, np.inf), where=some)
@@ -272,7 +272,7 @@ class Restart(PrivateMethod):
 class AsPublished(PrivateMethod):
     """Release F + w·G with noise for γ·(p1 + w·L/C), clipped to [0, γ]: Algorithm 1 with w = p1.
 
-    Guarantee: none. Its Δ_F is the one that own tests break; its events say by how much.
+    Guarantee: none. Own tests break its Δ_F; its events say by how much.
     """
 
     augmented: Augmentation

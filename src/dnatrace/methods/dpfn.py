@@ -44,7 +44,7 @@ _PURPOSE = "noise/dpfn"
 
 
 class DpfnRelease(StrEnum):
-    """How the exposures of days are noised."""
+    """How noise is added to the exposures of days."""
 
     FROZEN = "frozen"
     CORRELATED = "correlated"
@@ -97,7 +97,7 @@ class DpfnSettings(ClippedSettings, ReferenceSettings):
         return Bounded(values=values, sensitivity=np.where(met, reach, 0.0))
 
     def settled(self, noisy: Floats, counts: Any, public: PublicFacts, multiplier: float) -> Floats:
-        """Return noisy exposures, unbiased for exp(-x) and clipped to what is possible.
+        """Return noisy exposures, unbiased for exp(-x) and clipped to the possible range.
 
         Adding half the variance makes E[exp(-x̃)] = exp(-x) before the clip to [0, counts·s]; both
         are post-processing. Days without contacts stay exactly 0.
@@ -110,7 +110,7 @@ class DpfnSettings(ClippedSettings, ReferenceSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen(PrivateMethod):
-    """Noise a day once, when it first matters, and keep the noisy value; then FN with own tests.
+    """Add noise to a day once, when it first matters, and keep the result; then FN with own tests.
 
     Guarantee: every message is protected by the noise of its day; own tests come after the noise
     and cannot weaken it.
@@ -140,7 +140,7 @@ class Frozen(PrivateMethod):
         )
 
     def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
-        """Return noisy exposures that are possible."""
+        """Return noisy exposures, clipped to the possible range."""
         counts = public.counts[len(past) : len(past) + len(noisy)]
         return self.settings.settled(noisy, counts, public, self.multiplier)
 
@@ -151,10 +151,10 @@ class Frozen(PrivateMethod):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renewed(PrivateMethod):
-    """Noise every day of the window afresh in each release; then FN with own tests.
+    """Add fresh noise to every day of the window in each release; then FN with own tests.
 
-    Guarantee: as `Frozen` for one release; the costs of releases add up. `as_published` has the
-    noise of the Rényi calibration, `analytic` the exact one.
+    Guarantee: for one release as `Frozen`; the costs of releases add up. `as_published` has the
+    noise of the Rényi calibration, `analytic` that of the exact one.
     """
 
     settings: DpfnSettings
@@ -162,7 +162,7 @@ class Renewed(PrivateMethod):
 
     @property
     def lifetime(self) -> Lifetime:
-        """A message is in every release from the first age that matters on."""
+        """A message is in every release from the first age at which it matters."""
         window, score = self.setup.window_days, self.settings.score
         return renewed_lifetime(window=window, score=score, joint=False)
 
@@ -185,7 +185,7 @@ class Renewed(PrivateMethod):
         )
 
     def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
-        """Return noisy exposures that are possible."""
+        """Return noisy exposures, clipped to the possible range."""
         return self.settings.settled(noisy, public.counts[: len(noisy)], public, self.multiplier)
 
     def decode(self, noisy: Floats, prepared: Any, public: PublicFacts) -> Floats:
@@ -199,8 +199,8 @@ class CorrelatedDays:
 
     Attributes:
         days: which contact days have been noised.
-        hazards: what everybody's message added to an exposure on these days, as it was when the day
-            first mattered, secret; float64 [people] each, the last is the newest.
+        hazards: what everybody's message added to an exposure on these days, as of when the day
+            first mattered; secret; float64 [people] each, the newest last.
     """
 
     days: FrozenDays = field(default_factory=FrozenDays)
@@ -209,14 +209,14 @@ class CorrelatedDays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlated(PrivateMethod):
-    """Noise y = C·x with independent noise, day by day; x̃ = C⁻¹·y has noise that cancels.
+    """Add independent noise to y = C·x, day by day; the noise of x̃ = C⁻¹·y cancels.
 
-    C is banded: `series_root` and nothing beyond it. A contact moves y by s·(c_0, c_1, …) on the
-    days after it, so over its life it costs ‖c‖ times one draw, for which the noise is calibrated.
-    The score is the linear form of x̃ at the reference; no day is clipped, because a clip would
-    undo the cancelling. What is kept are messages, not sums: a contact that was forgotten is in no
-    later sum. A score reads all sums with a message at once, so that one score alone can cost what
-    a contact costs over its life.
+    C is banded: the terms of `series_root` and zeros beyond them. A contact moves y by s·(c_0, c_1,
+    …) on the days after it, so over its life it costs ‖c‖ times one draw, for which the noise is
+    calibrated. The score is the linear form of x̃ at the reference; no day is clipped, because
+    clipping would undo the cancellation. Messages are kept, not sums: a contact that has been
+    forgotten is in no later sum. A score reads all sums that contain a message at once, so one
+    score alone can cost as much as a contact over its life.
     """
 
     settings: DpfnSettings
@@ -237,7 +237,8 @@ class Correlated(PrivateMethod):
         n_new = rows.stop - rows.start
         hazards = [*before.hazards, *self._hazards(public, secret, rows)]
         exposures = _exposures_of(hazards, islice(secret.window, 0, rows.stop))
-        # A release alone cannot be told from the life of a message here: both get the whole life.
+        # A single release cannot be separated from the life of a message here: both get the whole
+        # life.
         unit = Unit.PAIR if self.setup.target.unit is Unit.PAIR else Unit.CONTACT
         multiplier = sums_lifetime(root, s.first_age).factor(unit) / self.setup.target.mu
         lifetime = sums_lifetime(root, s.first_age, max(n_new, 1))
@@ -268,7 +269,7 @@ class Correlated(PrivateMethod):
         return Bounded(values=values, sensitivity=np.full(values.shape, reach * root[0]))
 
     def settle(self, noisy: Floats, past: Sequence[Floats], public: PublicFacts) -> Floats:
-        """Return x̃ from noisy sums y = C·x, one row after the other, given x̃ of days before."""
+        """Return x̃ from noisy sums y = C·x, row by row, given x̃ of earlier days."""
         root, known = self.root(public), list(past)
         for y in noisy:
             rest = y.copy()
@@ -318,7 +319,7 @@ def series_root(parameters: SeirParameters, window: int, with_exposed: bool) -> 
 
 
 def sums_lifetime(root: tuple[float, ...], age: int, n_rows: int = 1) -> Lifetime:
-    """Return how a contact spends when `n_rows` of the sums y are noised on one day.
+    """Return how a contact spends when noise is added to `n_rows` of the sums y on one day.
 
     All contact days are in one sum, under one draw of noise.
     """

@@ -1,7 +1,7 @@
 """DPFN-S (level 3): noise on the score itself.
 
 Reference: Romijnders et al., "DNA: Differentially private Neural Augmentation for contact tracing",
-Theorem 1. The theorem holds without own tests only; docs/guarantees.md has the proofs of the
+Theorem 1. The theorem holds only without own tests; docs/guarantees.md has the proofs for the
 releases that allow own tests, and the counterexample to the published one.
 """
 
@@ -38,7 +38,7 @@ _PURPOSE = "noise/dpfn-s"
 
 
 class DpfnSRelease(StrEnum):
-    """Which statistic is noised."""
+    """Which statistic gets noise."""
 
     LINEAR = "linear"
     RESTART = "restart"
@@ -98,8 +98,9 @@ class Linear(PrivateMethod):
     """Release F to first order around public exposures.
 
     The statistic is F(x_ref) + Σ w_t·(x_t - x_ref,t) with public weights, so its sensitivity is
-    exactly s·max|w_t| over days with contacts. Calibrated to contacts or pairs it is a filter:
-    every contact day has a budget, and a day weighs what its budget still allows, in the end 0.
+    exactly s·max|w_t| over days with contacts. When calibrated to contacts or pairs it is a filter:
+    every contact day has a budget, and the weight of a day is limited by what is left of its
+    budget, in the end to 0.
 
     Guarantee: (ε, δ)-private for the unit of the target, whatever the own tests.
     Edge cases: people whose score depends on no message get no noise.
@@ -147,14 +148,14 @@ class Linear(PrivateMethod):
         """Return the noise of one release, and the budget of a contact when the unit has one.
 
         A filter may use any plan for a single release. This one is the natural decay of a message:
-        a contact without own tests around it has then spent its budget when it leaves the window.
+        a contact without own tests around it has spent its budget when it leaves the window.
         """
         score, target, window = self.settings.score, self.setup.target, self.setup.window_days
         multiplier, budget = 1.0 / target.mu, None
         kappa = sensitivity.decay(
             public.parameters, window=window, with_exposed=score.counts_exposed
         )
-        if target.unit is not Unit.RELEASE and max(kappa) > 0.0:  # else no message ever matters
+        if target.unit is not Unit.RELEASE and max(kappa) > 0.0:  # otherwise no message matters
             plan = Lifetime(shares=tuple(k / max(kappa) for k in kappa), joint=True)
             budget = target.mu if target.unit is Unit.CONTACT else target.mu / PAIR_DAYS
             multiplier = plan.contact_factor / budget
@@ -175,8 +176,8 @@ class Linear(PrivateMethod):
 class Restart(PrivateMethod):
     """Release F with messages older than the day before the last own test replaced by mu_ref.
 
-    Guarantee: no own test then weighs a message that is used, so F is affine in each: sensitivity
-    at most c·max κ̄ for any test history.
+    Guarantee: no own test then weighs a message that is used, so F is affine in each message: the
+    sensitivity is at most c·max κ̄ for any test history.
     """
 
     settings: DpfnSSettings
@@ -210,7 +211,7 @@ def restarted(
         )
     )
     top = float(bound.max())
-    # Days without influence leave, too: rounding must not let them through without noise.
+    # Days without influence are dropped, too: rounding must not let them through without noise.
     matters = bound[: public.n_days][::-1, None] > 0.0
     usable = sensitivity.usable_days(public.outcomes) & matters
     exposures = clipped_exposures(settings, setup, public, secret)
@@ -228,8 +229,8 @@ def restarted(
 class AsPublished(PrivateMethod):
     """Release F with noise for p1·γ, clipped to [0, γ], and record how far off that is.
 
-    Guarantee: none. The noise is made for a sensitivity that own tests break; events say by how
-    much.
+    Guarantee: none. The noise is calibrated for a sensitivity that own tests break; events say by
+    how much.
     """
 
     settings: DpfnSSettings
@@ -277,8 +278,8 @@ def unproven_event(
     """Return the nominal event with the ratios of true to stated sensitivity of the day.
 
     `added` is the sensitivity of another, proved part of the score, float64 [people], which the
-    noise allows for as well: it can work against F (the attained change is less by it) and with it
-    (the bound is more by it).
+    noise allows for as well: it can work against F (which reduces the attained change by that much)
+    or with it (which raises the bound by that much).
     """
     c = sensitivity.message_reach(public.parameters.p1, settings.gamma)
     attained, bound = _true_sensitivities(settings, public)
@@ -300,7 +301,7 @@ def unproven_event(
 
 
 def _true_sensitivities(settings: BeliefSettings, public: PublicFacts) -> tuple[Floats, Floats]:
-    """Return the attained change of F by one message and a bound on it: float64 [people] each."""
+    """Return the attained change of F through one message, and a bound: float64 [people] each."""
     model: dict[str, Any] = {
         "parameters": public.parameters,
         "test_errors": public.test_errors,

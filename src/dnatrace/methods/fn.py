@@ -1,12 +1,12 @@
 """`fn`: the belief itself. Not private: the upper bound on what a private method can do.
 
-By default the exchange of the run, with the paper's prior and rounds, which private methods read,
-too. With settings of its own the method exchanges messages by itself, and no other method changes:
-decoders that ship were trained on the messages of the exchange.
+By default it reads the exchange of the run, with the paper's prior and rounds, as private methods
+do. With settings of its own the method exchanges messages by itself, and no other method changes:
+the shipped decoders were trained on the messages of the run's exchange.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,31 +35,33 @@ NEVER = -1
 class FnSettings(ScoreSettings):
     """Factorised Neighbours without privacy."""
 
+    person_day_bytes: ClassVar[float] = 20.0
+    person_day_microseconds: ClassVar[float] = 1.2
     name: Literal["fn"] = setting("fn", NAME)
     own_rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = setting(
         None,
-        "fn: updates of everybody per day in place of `seir.rounds`; two are one exchange; 5 when "
-        "other settings of its own stand alone",
+        "fn: updates of everybody per day instead of `seir.rounds`; two are one exchange; 5 if "
+        "only other settings of its own are given",
     )
     own_p0: Share | None = setting(
         None,
-        "fn: infection from outside per day in place of `seir.infection_from_outside`",
+        "fn: infection from outside per day instead of `seir.infection_from_outside`",
         called="own_infection_from_outside",
     )
     outside_share: Share = OUTSIDE_SHARE
     susceptibility: ByAge = setting(
         EQUAL_AGES,
-        "factor on the hazard of a contact by age group of who receives it, nine numbers",
+        "factor on the hazard of a contact by age group of the receiver, nine numbers",
         called="susceptibility_by_age",
     )
     remembers_positives: bool = setting(
-        False, "fn: whether people know that they were positive after the test left the window"
+        False, "fn: whether people remember a positive test after it has left the window"
     )
 
     contacts_power: ContactsPower = CONTACTS_POWER
     cavity: bool = setting(
         False,
-        "fn: whether a message leaves out what came from who hears it; tells from three rounds on",
+        "fn: whether a message leaves out what came from its receiver; matters from 3 rounds on",
     )
 
     @property
@@ -89,7 +91,7 @@ class FactorisedNeighbours(OpenMethod):
 
     def scores(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Floats, Any]:
         """Return the belief of the last round."""
-        assert secret.exposures is not None  # what `needs` asked for
+        assert secret.exposures is not None  # `needs` asked for them
         return last_day_score(public, secret.exposures, self.settings.score), state
 
 
@@ -97,8 +99,8 @@ class FactorisedNeighbours(OpenMethod):
 class OwnExchange(OpenMethod):
     """The same belief from messages with a prior, rounds and susceptibilities of its own.
 
-    People who remember a positive result that left the window are taken for immune: they send 0 and
-    have score 0. It is a fact of their own, no message.
+    People who remember a positive result that has left the window are taken to be immune: they send
+    0 and have score 0. This is a fact about themselves, not a message.
     """
 
     settings: FnSettings
@@ -123,7 +125,7 @@ class OwnExchange(OpenMethod):
     def _remembered(
         self, public: PublicFacts, before: LastPositive
     ) -> tuple[LastPositive, NDArray[np.bool_] | None]:
-        """Return everybody's last positive result, and who says nothing because of one."""
+        """Return everybody's last positive result, and who is silent because of one."""
         positive = after_results(before, public)
         immune = (positive != NEVER) & (positive < public.first_day)
         return positive, immune if self.settings.remembers_positives else None
@@ -180,7 +182,7 @@ class Known:
 
 
 class WithoutEcho(OwnExchange):
-    """The same with messages that leave out what came from who hears them."""
+    """The same with messages that leave out what came from their receiver."""
 
     __slots__ = ()
 
@@ -197,7 +199,7 @@ class WithoutEcho(OwnExchange):
 
 
 def after_results(before: LastPositive, public: PublicFacts) -> LastPositive:
-    """Return the day of everybody's last positive result, with those of the window."""
+    """Return the day of everybody's last positive result, including those of the window."""
     positive = public.outcomes == 1
     newest = public.day - np.argmax(positive[::-1], axis=0)
     return np.where(positive.any(axis=0), newest, before).astype(np.int32)

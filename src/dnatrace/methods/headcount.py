@@ -1,10 +1,10 @@
 """Headcount: count people who may be infectious, each once, and let a free network read the counts.
 
 What a phone sends depends on its owner's tests alone (exchange `own-tests`), and a receiver counts
-distinct people, however often they met: so one test result of a person moves what is noised by at
-most 1 in every release, and not at all for people who never met them. That is a guarantee about a
-person, end to end. Noise, then a decoder of the noisy numbers of the last 14 days and of public
-facts. docs/guarantees.md has the proof, docs/headcount.md what it reaches.
+distinct people, however often they met: so one test result of a person moves the count by at most 1
+in every release, and not at all for people who never met them. That is a guarantee about a person,
+end to end. Noise is added, and a decoder reads the noisy numbers of the last 14 days and public
+facts. docs/guarantees.md has the proof, docs/headcount.md what the method achieves.
 """
 
 from collections.abc import Sequence
@@ -31,18 +31,18 @@ from dnatrace.privacy.release import Bounded
 from dnatrace.settings import setting
 
 _PURPOSE = "noise/headcount"
-_LEAST = 1e-12  # divisor at least: `just_found` is 0 if nobody can be infectious
+_LEAST = 1e-12  # smallest divisor: `just_found` is 0 if nobody can be infectious
 
 
 class HeadcountRelease(StrEnum):
-    """Which count is noised."""
+    """Which count gets noise."""
 
     DAILY = "daily"
     NEWS = "news"
 
 
 DECODERS = {HeadcountRelease.DAILY: "headcount", HeadcountRelease.NEWS: "headcount-news"}
-OF_WORLD = "-world"  # ends the name of a decoder that was trained where levers are on
+OF_WORLD = "-world"  # suffix of decoders that were trained where levers are on
 
 
 class HeadcountSettings(MethodSettings):
@@ -53,11 +53,13 @@ class HeadcountSettings(MethodSettings):
     exchange: ClassVar[ExchangeKind] = ExchangeKind.OWN_TESTS
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     reads_newest_day: ClassVar[bool] = True
+    person_day_bytes: ClassVar[float] = 25.0
+    person_day_microseconds: ClassVar[float] = 0.5
     name: Literal["headcount"] = setting("headcount", NAME)
     release: HeadcountRelease = setting(HeadcountRelease.DAILY, RELEASE)
     decoder: str | None = setting(
         None,
-        "decoder of `headcount`: a name or a path; if absent the one that ships for the release, "
+        "decoder of `headcount`: a name or a path; if absent, the shipped one for the release, "
         "with levers or without",
         source="docs/headcount.md",
     )
@@ -68,7 +70,7 @@ class HeadcountSettings(MethodSettings):
         return True
 
     def in_world(self, *, levers: bool) -> Self:
-        """Return the settings with the decoder that ships where levers are on, if none is given."""
+        """Return the settings with the shipped decoder for levers, if on, unless one is given."""
         return with_decoder(self, DECODERS[self.release]) if levers else self
 
     def load(self) -> Decoder:
@@ -93,7 +95,7 @@ SettingsOfDecoder = TypeVar("SettingsOfDecoder", bound=MethodSettings)
 
 
 def with_decoder(settings: SettingsOfDecoder, name: str) -> SettingsOfDecoder:
-    """Return settings with the decoder of a world with levers, unless they name one."""
+    """Return settings with the decoder for a world with levers, unless they name one."""
     if getattr(settings, "decoder", None) is not None:
         return settings
     return settings.model_copy(update={"decoder": name + OF_WORLD})
@@ -101,18 +103,18 @@ def with_decoder(settings: SettingsOfDecoder, name: str) -> SettingsOfDecoder:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Known:
-    """Which results were known yesterday: what makes a result news.
+    """Which results were known yesterday, so that new results can be found.
 
     Attributes:
-        first_day: of the window.
-        outcomes: int8 [days, people].
+        first_day: the first day of the window.
+        outcomes: the results, int8 [days, people].
     """
 
     first_day: int
     outcomes: NDArray[np.int8]
 
     def covers(self, public: PublicFacts) -> NDArray[np.bool_]:
-        """Return which results of today's window were known: bool [days, people]."""
+        """Return which results of today's window were known before: bool [days, people]."""
         known = np.zeros(public.outcomes.shape, dtype=np.bool_)
         before = self.outcomes[max(0, public.first_day - self.first_day) :]
         known[: len(before)] = before >= 0
@@ -124,18 +126,18 @@ class Headcount(PrivateMethod):
     """Noise on the number of people met who may be infectious; a decoder of these numbers.
 
     Guarantee: for messages from own tests alone, one test result of a person moves the numbers of
-    one receiver by at most 1 in Euclidean length, in the releases of `Lifetime.person`: all 14 that
-    the result lives in (`daily`), or the one on the day it becomes known (`news`). With noise of
-    1/μ in each that is (ε, δ)-private for the person over everything the receiver ever sees, given
-    everybody else's tests and who met whom. With messages that passed through others the ledger
-    has no bound for a person.
-    Edge cases: people who met nobody in the window have 0 and no noise. A window longer than the
-    decoder's is refused, and so is a decoder of the other variant.
+    one receiver by at most 1 in Euclidean norm, in the releases of `Lifetime.person`: in all 14
+    during the life of the result (`daily`), or in the one on the day it becomes known (`news`).
+    With noise of 1/μ in each, that is (ε, δ)-private for the person over everything the receiver
+    ever sees, given everybody else's tests and who met whom. For messages that passed through
+    others the ledger has no bound for a person. Edge cases: people who met nobody in the window
+    have 0 and no noise. A window longer than the decoder's is refused, and so is a decoder of the
+    other variant.
 
     Attributes:
         setup: target, window and noise.
         decoder: reads the numbers.
-        variant: which numbers.
+        variant: which numbers are counted.
     """
 
     setup: Setup
@@ -154,21 +156,21 @@ class Headcount(PrivateMethod):
 
     @property
     def heads(self) -> Heads:
-        """Which numbers the decoder reads."""
+        """The head counts that the decoder reads."""
         assert self.decoder.heads is not None  # checked above
         return self.decoder.heads
 
     @property
     def bounds(self) -> tuple[float, ...]:
-        """Of the channels that are counted at the noise of the target."""
+        """The bounds of the channels that are counted at the noise of the target."""
         return self.heads.bounds_at(self.mechanism.multiplier)
 
     @property
     def lifetime(self) -> Lifetime:
-        """How a contact, and a test result of a person, spend."""
+        """How a contact, and a test result of a person, spend their budgets."""
         days = self.setup.window_days
         ages = {HeadcountRelease.DAILY: days, HeadcountRelease.NEWS: 1}[self.variant]
-        # What is news comes from tests, whatever messages are made of.
+        # News comes from tests, whatever messages are made of.
         proved = self.setup.own_tests or self.variant is HeadcountRelease.NEWS
         person = (1.0,) * ages if proved else None
         return Lifetime(shares=(1.0,) * days, joint=True, person=person, once=True)
@@ -190,7 +192,7 @@ class Headcount(PrivateMethod):
         )
 
     def prepare(self, public: PublicFacts, remembered: ContactRate | None) -> ContactRate:
-        """Return everybody's running average of contacts per day, with today's."""
+        """Return everybody's running average of contacts per day, including today's."""
         before = remembered or ContactRate.start(public.n_people)
         return before.after(public.counts[-1], public.isolated)
 
@@ -201,7 +203,7 @@ class Headcount(PrivateMethod):
     def query(
         self, prepared: ContactRate, public: PublicFacts, secret: SecretFacts, memory: Known | None
     ) -> Query:
-        """Return the numbers; those of the days before are read again."""
+        """Return the numbers; those of earlier days are read again."""
         return Query(
             mechanism=self.mechanism,
             statistic=self.statistic(public, secret, memory),
@@ -215,7 +217,7 @@ class Headcount(PrivateMethod):
         """Return the numbers of everybody [channels, people], 0 for those who met nobody.
 
         A person is in one channel of a receiver at most, so the sensitivity of a single number is
-        that of all of them together. Where channels are merged at the noise of the target there is
+        that of all of them together. Where channels are merged at the noise of the target, there is
         one row.
         """
         messages = self.setup.require_messages(public, secret)
@@ -231,12 +233,12 @@ class Headcount(PrivateMethod):
     def settle(
         self, noisy: Floats, past: Sequence[Floats], public: PublicFacts
     ) -> NDArray[np.float32]:
-        """Return what today's noisy numbers say for an infection, each for itself."""
+        """Return the evidence for an infection in each of today's noisy numbers, one by one."""
         del past, public
         return head_evidence(noisy, self.mechanism.multiplier)
 
     def decode(self, noisy: Floats, prepared: ContactRate, public: PublicFacts) -> Floats:
-        """Return what the decoder makes of what the numbers of the last days said."""
+        """Return the decoder's scores from the evidence of the last days."""
         noise, inputs = SENSITIVITY * self.mechanism.multiplier, decoder_inputs(public, prepared)
         counted = len(self.bounds)
         return self.decoder.scores(noisy, noise, inputs, counted=counted, newest_last=True)
@@ -245,11 +247,11 @@ class Headcount(PrivateMethod):
 def standing_alarms(
     messages: NDArray[np.float32], public: PublicFacts, alarm: Alarm
 ) -> tuple[Ids, Floats]:
-    """Return who may alarm, ids, and how much by day, in [0, 1]: float64 [days, those people].
+    """Return who may alarm (ids), and their alarms by day in [0, 1]: float64 [days, those people].
 
-    A message is taken relative to that of somebody just found positive, a public number: however
-    often tests err, what a fresh positive result says is a full alarm. Who never exceeds what is
-    background does not alarm.
+    A message is divided by that of somebody just found positive, a public number: however often
+    tests err, a fresh positive result is a full alarm. People who never exceed the background do
+    not alarm.
     """
     exchange = OwnTests(parameters=public.parameters, test_errors=public.test_errors)
     found = max(exchange.just_found, _LEAST)
@@ -259,9 +261,10 @@ def standing_alarms(
 
 
 def news_alarms(public: PublicFacts, memory: Known | None) -> tuple[Ids, Floats]:
-    """Return whose positive result became known today, ids, and an alarm of 1 on all their days.
+    """Return whose positive result became known today (ids), and an alarm of 1 on all their days.
 
-    The same on every day of the window, so that a contact of any of them counts: [days, people].
+    The alarm is the same on every day of the window, so that a contact on any of them counts:
+    [days, people].
 
     Guarantee: a test result is in the alarms of one day, whatever other tests there are.
     """
@@ -273,7 +276,7 @@ def news_alarms(public: PublicFacts, memory: Known | None) -> tuple[Ids, Floats]
 
 
 def decoder_inputs(public: PublicFacts, rate: ContactRate) -> DecoderInputs:
-    """Return what a decoder reads beside noisy numbers."""
+    """Return what a decoder reads in addition to noisy numbers."""
     return DecoderInputs(
         outcomes=public.outcomes,
         mean_contacts=rate.mean,

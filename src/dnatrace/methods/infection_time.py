@@ -1,4 +1,4 @@
-"""Settings that methods over days of infection share, and the score they release."""
+"""Settings shared by the methods over days of infection, and the score they release."""
 
 from typing import Annotated, ClassVar
 
@@ -12,7 +12,7 @@ from dnatrace.methods.base import MethodSettings, PublicFacts
 from dnatrace.settings import Share, setting
 
 Floats = NDArray[np.float64]
-LEAST_OUTSIDE = 1e-6  # of p0, when it is learned: somebody may always come from elsewhere
+LEAST_OUTSIDE = 1e-6  # smallest learned p0: an infection may always come from elsewhere
 OUTSIDE_SHARE = setting(
     0.0,
     "share of the infections that tests of the window found whose source is taken to be "
@@ -22,26 +22,26 @@ OUTSIDE_SHARE = setting(
 ContactsPower = Annotated[float, Field(ge=0.0, le=10.0)]
 CONTACTS_POWER = setting(
     0.0,
-    "scores are multiplied by the power of own contacts per day: who meets more passes on more; a "
+    "scores are multiplied by own contacts per day to this power: who meets more passes on more; a "
     "score is a probability when it is 0",
 )
 
 
 class InfectionTimeSettings(MethodSettings, CourseParameters):
-    """A method that asks on which day somebody was infected."""
+    """A method that infers on which day each person was infected."""
 
     reads_transmission: ClassVar[bool] = False
     infected_within: Annotated[int, Field(ge=1, le=42, strict=True)] = setting(
         7,
-        "the score is the probability of an infection within so many days: those who still infect",
+        "the score is the probability of an infection within this many days: still infectious",
         source="Baker et al. 2021 rank by the last 7 days",
     )
     outside_share: Share = OUTSIDE_SHARE
     contacts_power: ContactsPower = CONTACTS_POWER
     infected_at_first: Share | None = setting(
         None,
-        "what phones believe: share of people infected on the day before the first; as on other "
-        "days unless set",
+        "what phones believe: share of people infected on the day before the first; if absent, as "
+        "on other days",
     )
 
     def course(self, public: PublicFacts) -> CourseParameters:
@@ -58,7 +58,7 @@ class InfectionTimeSettings(MethodSettings, CourseParameters):
 
 
 def times_contacts(risk: Floats, public: PublicFacts, power: float) -> Floats:
-    """Return risks times own contacts per day with any, to a power; the mean factor is 1."""
+    """Return risks times own contacts per day (over days with any) to a power; mean factor 1."""
     if power == 0.0:
         return risk
     days = np.maximum((public.counts > 0).sum(axis=0), 1)
@@ -69,7 +69,7 @@ def times_contacts(risk: Floats, public: PublicFacts, power: float) -> Floats:
 def found_per_person_day(public: PublicFacts) -> float:
     """Return how many infections tests found per person and day of the window.
 
-    From the numbers of tests and of positives alone: errors are subtracted.
+    It is computed from the numbers of tests and of positives alone; expected errors are subtracted.
     """
     tests = int((public.outcomes >= 0).sum())
     positives = int((public.outcomes == 1).sum())

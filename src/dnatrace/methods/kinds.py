@@ -1,12 +1,12 @@
-"""Three kinds of methods, told apart by what they may look at.
+"""Three kinds of methods, distinguished by what they may look at.
 
 - A `PublicMethod` never sees a secret; its scores are published as public.
 - An `OpenMethod` sees everything and promises nothing; its scores are on record as unprotected.
-- A `PrivateMethod` sees secrets in `query` alone, which says what is to be noised. What comes after
-  the noise (`sent`, `settle`, `decode`) gets noisy values and public facts, and nothing else:
-  secrets are not among its arguments, and those that were lent to `query` have been closed. Noisy
-  messages are delivered over contacts by this module; no method sees who met whom after the noise.
-  This guards against mistakes: Python cannot hide an array that somebody put aside on purpose.
+- A `PrivateMethod` sees secrets only in `query`, which says what gets noise. What comes after the
+  noise (`sent`, `settle`, `decode`) gets noisy values and public facts, and nothing else: secrets
+  are not among its arguments, and those that were lent to `query` have been closed. Noisy messages
+  are delivered over contacts by this module; after the noise no method sees who met whom. This
+  guards against mistakes: Python cannot hide an array that somebody put aside on purpose.
 
 Methods of all kinds are built from their settings; only this module and the loop publish scores.
 """
@@ -39,7 +39,7 @@ PASSED_THROUGH_OTHERS = (
 class PublicMethod(ABC):
     """Scores from public facts alone.
 
-    Guarantee: ε = 0 with respect to messages, because none can be looked at.
+    Guarantee: ε = 0 with respect to messages, because the method cannot look at any.
     """
 
     __slots__ = ()
@@ -94,18 +94,19 @@ class OpenMethod(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Query:
-    """What a private method wants noised today.
+    """What a private method wants to release with noise today.
 
     Attributes:
         mechanism: the noise.
-        statistic: what gets it, [people] or one row per value kept; None for nothing today.
-        memory: what tomorrow's `query` is given; may be secret, nobody else sees it.
+        statistic: what gets noise, [people] or one row per value kept; None for nothing today.
+        memory: what tomorrow's `query` is given; it may be secret, as nothing else sees it.
         keep: how many of the newest noisy rows of earlier days are read again: releases times rows
             of a release.
-        contacts: over which noisy values are delivered, one day per row: each receiver gets the
-            sum of what `sent` makes of the senders' values.
-        spent: largest μ that a contact has spent, when a filter follows it.
-        unproven: in place of the mechanism's event, for a sensitivity that does not hold.
+        contacts: the contacts over which noisy values are delivered, one day per row: each receiver
+            gets the sum of what `sent` makes of the senders' values.
+        spent: the largest μ that any contact has spent, when a filter keeps track of it.
+        unproven: the event to record instead of the mechanism's, for a sensitivity that does not
+            hold.
     """
 
     mechanism: GaussianMechanism
@@ -122,10 +123,10 @@ class Memory:
     """What a private method keeps from day to day.
 
     Attributes:
-        public: what `remember` returned.
+        public: what `remember` returned the day before.
         secret: `Query.memory` of the day before.
         history: noisy rows after `sent` and `settle`, [people] each (float64; evidence of head
-            counts float32), the newest last; a release may be several.
+            counts float32), the newest last; a release may have several rows.
     """
 
     public: Any = None
@@ -134,10 +135,11 @@ class Memory:
 
 
 class PrivateMethod(ABC):
-    """Noise on a statistic of known sensitivity, then anything at all.
+    """Noise on a statistic of known sensitivity, then any computation at all.
 
-    A day: `prepare` from public facts, `query` with secrets, noise, `sent` and delivery over
-    contacts for queries that have them, `settle`, `decode`. Subclasses add their settings.
+    The order of a day: `prepare` from public facts, `query` with secrets, noise, `sent` and
+    delivery over contacts for queries that have them, `settle`, `decode`. Subclasses add their
+    settings.
 
     Attributes:
         setup: target, window and noise.
@@ -161,7 +163,7 @@ class PrivateMethod(ABC):
 
     @abstractmethod
     def query(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
-        """Return what is to be noised; the only place where secrets are seen."""
+        """Return what gets noise; the only place where secrets are seen."""
 
     def sent(self, noisy: Floats, parameters: SeirParameters) -> Floats:
         """Return what every sender of a noisy value sends, [rows, senders] of the same shape."""
@@ -186,7 +188,7 @@ class PrivateMethod(ABC):
     def release(
         self, public: PublicFacts, secret: SecretFacts, state: Memory
     ) -> tuple[Released, Memory]:
-        """Noise what `query` asks for and publish what `decode` makes of it."""
+        """Add noise to what `query` returns and publish what `decode` makes of it."""
         if self.setup.own_tests and secret.messages is not None and not secret.own_tests:
             raise InputError(PASSED_THROUGH_OTHERS)
         prepared = self.prepare(public, state.public)

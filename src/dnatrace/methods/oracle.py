@@ -1,4 +1,4 @@
-"""`oracle`: the true state. What perfect knowledge within the test capacity would reach."""
+"""`oracle`: the true state. What perfect knowledge would achieve within the test capacity."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -26,7 +26,7 @@ class OracleSettings(MethodSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle(OpenMethod):
-    """Score 1 for everybody who is in E or I, else 0."""
+    """Score everybody in E or I as 1, everybody else as 0."""
 
     @property
     def needs(self) -> Needs:
@@ -37,5 +37,5 @@ class Oracle(OpenMethod):
         self, public: PublicFacts, secret: SecretFacts, state: Any
     ) -> tuple[NDArray[np.bool_], Any]:
         """Return the truth."""
-        assert secret.states is not None  # what `needs` asked for
+        assert secret.states is not None  # `needs` asked for them
         return (secret.states == State.E) | (secret.states == State.I), state

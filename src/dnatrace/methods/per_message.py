@@ -1,4 +1,4 @@
-"""Per-message tracing (level 1): every sender adds noise to the message, then FN as usual.
+"""Per-message tracing (level 1): every sender adds noise to their message, then FN as usual.
 
 Reference: Romijnders et al. 2024, "Protect your score: contact tracing with differential privacy
 guarantees".
@@ -27,7 +27,7 @@ _PURPOSE = "noise/per-message"
 
 
 class PerMessageRelease(StrEnum):
-    """How messages are noised."""
+    """How noise is added to messages."""
 
     FROZEN = "frozen"
     AS_PUBLISHED = "as_published"
@@ -50,10 +50,10 @@ class PerMessage(PrivateMethod):
 
     Guarantee: the value of a message is protected against all its receivers together: they get the
     same noisy value, clipped to [0, γ] before and after. Own tests come after the noise and cannot
-    weaken it. `frozen` noises a message once, when it first matters, and keeps what the noisy
-    values add up to; `as_published` noises the re-estimated messages of the window every day, and
-    the costs of the days add up.
-    Edge cases: with a window of one day nobody has received anything and the release is public.
+    weaken it. `frozen` adds noise to a message once, when it first matters, and keeps the sums of
+    noisy values; `as_published` adds noise to the re-estimated messages of the window every day,
+    and the costs of the days add up. Edge cases: with a window of one day nobody has received
+    anything and the release is public.
     """
 
     settings: PerMessageSettings
@@ -62,7 +62,7 @@ class PerMessage(PrivateMethod):
     def query(
         self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: FrozenDays | None
     ) -> Query:
-        """Return the messages that are to be noised today."""
+        """Return the messages that get noise today."""
         score = self.settings.score
         age = first_age(score.counts_exposed)
         messages = self.setup.require_messages(public, secret)

@@ -1,7 +1,7 @@
-"""`public-facts`: what a decoder can tell without any message, the floor of every private method.
+"""`public-facts`: what a decoder infers without any message, the floor of every private method.
 
-Own tests, how many people somebody meets, and age tell much about whom to test. A private method
-that is not better than this at its ε gives privacy away for nothing.
+Own tests, the number of contacts, and age say much about whom to test. A private method that is not
+better than this at its ε gives privacy away for nothing.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class PublicFactsSettings(MethodSettings):
     name: Literal["public-facts"] = setting("public-facts", NAME)
     decoder: str | None = setting(
         None,
-        "decoder of `public-facts`: a name or a path; if absent the one that ships, with levers or "
+        "decoder of `public-facts`: a name or a path; if absent, the shipped one, with levers or "
         "without",
         source="docs/headcount.md",
     )
 
     def in_world(self, *, levers: bool) -> Self:
-        """Return the settings with the decoder that ships where levers are on, if none is given."""
+        """Return the settings with the shipped decoder for levers, if on, unless one is given."""
         return with_decoder(self, FLOOR) if levers else self
 
     def load(self) -> Decoder:
@@ -58,16 +58,16 @@ class PublicFactsSettings(MethodSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFactsAlone(PublicMethod):
-    """What a decoder makes of public facts; no message is looked at.
+    """Score people by a decoder that reads public facts; no message is looked at.
 
     Attributes:
-        decoder: whatever it was trained for, it is given no number of any contact.
+        decoder: the decoder; whatever it was trained for, it gets no numbers from contacts.
     """
 
     decoder: Decoder
 
     def scores(self, public: PublicFacts, state: ContactRate | None) -> tuple[Floats, ContactRate]:
-        """Return scores, and how many people everybody meets."""
+        """Return the scores, and everybody's running average of contacts."""
         before = state or ContactRate.start(public.n_people)
         rate = before.after(public.counts[-1], public.isolated)
         nothing = np.empty((0, public.n_people))

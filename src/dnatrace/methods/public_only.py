@@ -1,4 +1,4 @@
-"""`public-only`: own tests and numbers of contacts alone, which a private method must beat."""
+"""`public-only`: own tests and contact counts alone, which a private method must beat."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,7 +26,7 @@ class PublicOnlySettings(ReferenceSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicOnly(PublicMethod):
-    """Release the belief that every message were `mu_ref`; no message is looked at."""
+    """Release the belief as if every message were `mu_ref`; no message is looked at."""
 
     settings: PublicOnlySettings
 

@@ -1,13 +1,13 @@
-"""Somebody else's ranking of people, run in our loop beside our methods. Not private.
+"""Run another project's ranking of people in our loop beside our methods. Not private.
 
-Two shapes are understood:
+Two interfaces are accepted:
 
 - `rank(day, contacts, tests)`, and
 - `rank(t_day, daily_contacts, daily_obs, data)` with `init(N, T)`, as in the epidemic_mitigation
   project (Baker et al. 2021, github.com/sibyl-team/epidemic_mitigation).
 
-Both return pairs (person, score), or one score per person. Days count from 0, as `init(N, T)` has
-it: the loop's day 1 is 0 there.
+Both return pairs (person, score), or one score per person. Days count from 0, as in `init(N, T)`:
+the loop's day 1 is day 0 here.
 """
 
 import copy
@@ -31,34 +31,34 @@ ContactRow = tuple[int, int, int, float]
 TestRow = tuple[int, int, int]  # (person, 1 or 0, day of the test)
 
 _LOG = logging.getLogger(__name__)
-_DATA_PARAMETERS = 4  # of a `rank` in the shape of epidemic_mitigation
+_DATA_PARAMETERS = 4  # of a `rank` as in epidemic_mitigation
 
 
 @runtime_checkable
 class Ranker(Protocol):
-    """Anything that ranks people by how likely they are infected.
+    """Anything that ranks people by how likely they are to be infected.
 
-    `rank` is called once per day with the contacts of that day and the results that became known on
-    it, in both directions and as rows; it keeps what it wants to remember. Optional: `init(N, T)`,
-    called before the first day with the numbers of people and days.
+    `rank` is called once per day with the contacts of that day, in both directions, and the results
+    that became known on it, both as rows; it keeps what it wants to remember. An optional `init(N,
+    T)` is called before the first day with the numbers of people and days.
     """
 
     def rank(self, day: int, contacts: list[ContactRow], tests: list[TestRow], /) -> Any:
-        """Return pairs (person, score), or an array of one score per person; higher is tested."""
+        """Return pairs (person, score), or an array of one score per person; highest are tested."""
         ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Memory:
-    """A ranker of one run and what it was told.
+    """The ranker of one run and what it has been told.
 
     Attributes:
-        ranker: a copy, so that two runs do not share what it remembers.
-        known: the results it was told or will be, by day of the window: int8 [days, people].
+        ranker: a copy, so that two runs share no memory.
+        known: the results it has been or will be told, by day of the window: int8 [days, people].
         first_day: the day of the first row.
-        held_back: results that are told a day later.
-        data: what the ranker may write into.
-        told: whether it was said that nobody was ranked on some day.
+        held_back: results that it will be told a day later.
+        data: a dictionary that the ranker may write into.
+        told: whether a warning was given that nobody was ranked on some day.
     """
 
     ranker: Any
@@ -73,12 +73,12 @@ class _Memory:
 class RankedByOthers(OpenMethod):
     """A method around a `Ranker`.
 
-    A ranker in the shape of epidemic_mitigation is told results a day after they are known, as its
-    own loop does: there `daily_obs` are of the day before `t_day`, and rankers check that.
+    A ranker as in epidemic_mitigation is told results a day after they are known, as in its own
+    loop: there `daily_obs` belong to the day before `t_day`, and rankers check that.
 
     Attributes:
         ranker: the object; a copy of it runs.
-        n_days: length of the run, for `init`.
+        n_days: the length of the run, for `init`.
     """
 
     ranker: Any
@@ -101,7 +101,7 @@ class RankedByOthers(OpenMethod):
         return len(inspect.signature(self.ranker.rank).parameters) >= _DATA_PARAMETERS
 
     def start(self, n_people: int) -> _Memory:
-        """Copy the ranker and tell it the size of what comes."""
+        """Copy the ranker and tell it the numbers of people and days."""
         ranker = copy.deepcopy(self.ranker)
         if hasattr(ranker, "init"):
             ranker.init(n_people, self.n_days)
@@ -116,9 +116,8 @@ class RankedByOthers(OpenMethod):
     ) -> tuple[NDArray[np.float64], _Memory]:
         """Show the day to the ranker and return its scores as they are.
 
-        Guarantee: none; the ranker sees contacts and results, and the release is on record as
-        unprotected.
-        Cost: one tuple per contact.
+        Guarantee: none; the ranker sees contacts and results, and the release is recorded as
+        unprotected. Cost: one tuple per contact.
         """
         day = public.day - 1
         new = _new_results(public, state)
@@ -134,12 +133,12 @@ class RankedByOthers(OpenMethod):
         return scores, state
 
     def _tell_if_empty(self, scores: NDArray[np.float64], day: int, state: _Memory) -> None:
-        """Say once per run that nobody was ranked: it may be meant, and costs all tests."""
+        """Warn once per run that nobody was ranked: it may be intended, but wastes all tests."""
         if not state.told and np.isnan(scores).all():
             name = type(self.ranker).__name__
             _LOG.warning(
                 "warning: %s.rank ranked nobody on day %d (the first is 0): nobody is tested for "
-                "it; later days like this are not told",
+                "it; later days like this are not reported",
                 name,
                 day,
             )
@@ -147,27 +146,27 @@ class RankedByOthers(OpenMethod):
 
 
 class OutsideSettings(MethodSettings):
-    """A method that was given as an object: a name that its user answers for, and no settings."""
+    """A method given as an object: a name that its user answers for, and no settings."""
 
     name: str
     outside: Literal[True] = True
 
     def build(self, setup: Setup) -> Method:
-        """Raise: the name does not tell how to make the object."""
+        """Raise, since the name alone does not say how to make the object."""
         raise InputError(f"method '{self.name}' was given as an object: give it again")
 
     @property
     def training(self) -> str:
-        """Say that nobody here knows."""
+        """Say that it is unknown."""
         return "unknown: the method was given as an object, and its user answers for it."
 
     def fingerprint(self) -> str:
-        """Return what tells the run apart from one of a plug-in of the same name."""
+        """Return what distinguishes the run from that of a plug-in of the same name."""
         return "outside"
 
 
 def as_method(thing: Any, *, n_days: int) -> Method:
-    """Return a method as it is, and a ranker wrapped into one."""
+    """Return a method as it is, or a ranker wrapped in a method."""
     if isinstance(thing, type):
         raise InputError(f"{thing.__name__} is a class: give an object of it")
     if hasattr(thing, "release") and hasattr(thing, "start"):
@@ -182,7 +181,7 @@ def _rows(secret: SecretFacts, day: int) -> list[ContactRow]:
 
 
 def _new_results(public: PublicFacts, state: _Memory) -> list[TestRow]:
-    """Return the results that were not known yesterday, also of tests taken earlier."""
+    """Return the results that were not known yesterday, including those of earlier tests."""
     before = np.full(public.outcomes.shape, NOT_TESTED, dtype=np.int8)
     shift = public.first_day - state.first_day
     kept = state.known[shift:]
@@ -231,7 +230,7 @@ def _require_number(
 ) -> None:
     """Raise when nobody who was ranked and is not in isolation has a number.
 
-    To rank nobody is an answer; NaN for all of them is a mistake that would cost all tests.
+    Ranking nobody is a valid answer; NaN for everybody is a mistake that would waste all tests.
     """
     free = given if public.isolated is None else given[~public.isolated[people]]
     if np.isnan(free if free.size else given).all():

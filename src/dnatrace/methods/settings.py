@@ -1,4 +1,4 @@
-"""Settings that several methods share, and what private methods compute from them.
+"""Settings shared by several methods, and what private methods compute from them.
 
 Notation as in `dnatrace.privacy.sensitivity`: F is the score of the last day, γ the clip.
 """
@@ -23,7 +23,7 @@ Reference = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 STUDY = "study on OpenABM-Covid19"
 NAME = "tracing method"
-RELEASE = "variant of the release; the sound one by default"
+RELEASE = "variant of the release; by default the sound one"
 
 
 class ScoreSettings(MethodSettings):
@@ -33,7 +33,7 @@ class ScoreSettings(MethodSettings):
 
 
 class ReferenceSettings(ScoreSettings):
-    """A method that compares with an average contact."""
+    """A method that compares messages with an average contact."""
 
     mu_ref: Reference = setting(
         0.005,
@@ -73,20 +73,20 @@ def last_day_score(public: PublicFacts, exposures: NDArray[Any], score: Score) -
 def clipped_exposures(
     settings: ClippedSettings, setup: Setup, public: PublicFacts, secret: SecretFacts
 ) -> Floats:
-    """Return the exposures of the window, messages clipped before the logarithm."""
+    """Return the exposures of the window, with messages clipped before the logarithm."""
     messages = setup.require_messages(public, secret)
     p1 = public.parameters.p1
     return ex.clipped_exposures(secret.window, messages, p1=p1, gamma=settings.gamma)
 
 
 def reference_exposures(settings: ReferenceSettings, public: PublicFacts) -> Floats:
-    """Return the public exposures, every message at `mu_ref`."""
+    """Return the public exposures, with every message at `mu_ref`."""
     p1 = public.parameters.p1
     return ex.reference_exposures(public.counts, p1=p1, mu_ref=settings.mu_ref)
 
 
 def score_of(settings: ScoreSettings, public: PublicFacts, exposures: Floats) -> Floats:
-    """Return F from exposures of the first days of the window; the rest has no effect."""
+    """Return F from the exposures of the first days of the window; later days have no effect."""
     padded = exposures
     if len(exposures) < public.n_days:
         padded = np.zeros((public.n_days, public.n_people))
@@ -112,9 +112,9 @@ def form_of(settings: ScoreSettings, public: PublicFacts, exposures: Floats) -> 
 
 
 def renewed_lifetime(*, window: int, score: Score, joint: bool) -> Lifetime:
-    """Return the spending of a contact whose message is noised afresh in every release it reaches.
+    """Return the spending of a contact whose message gets fresh noise in every release it reaches.
 
-    That is one release for every age from the first that matters to the end of the window.
+    That is one release per age, from the first age that matters to the end of the window.
     """
     first = first_age(score.counts_exposed)
     return Lifetime(shares=(0.0,) * first + (1.0,) * (window - first), joint=joint)

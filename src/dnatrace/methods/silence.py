@@ -1,13 +1,14 @@
-"""What is called public is made again in silence, and must come out the same.
+"""Check that a release called public is the same in a world without secrets.
 
-A release without noise costs nothing only if it depends on public facts alone. Whoever publishes
-says so, and nothing in the type of an array can show that it is true. So the loop lets the method
-release the day once more from the same public facts with nobody saying anything: no contacts, no
-messages, no truth. Different scores mean that something secret was called public.
+A release without noise costs nothing only if it depends on public facts alone. The method that
+publishes it says so, but nothing in the type of an array can show that this is true. So the loop
+lets the method release the day once more from the same public facts with nobody saying anything: no
+contacts, no messages, no true states. Different scores mean that something secret was called
+public.
 
-As long as every release of a run was public, the second run has heard nothing from its first day
-on, so that secrets kept from an earlier day are found, too. After a release with noise, which the
-state may legitimately remember, only the secrets of the day itself are silenced.
+As long as every release of a run was public, the second run has heard nothing since its first day,
+so that secrets kept from an earlier day are found, too. After a release with noise, which the state
+may legitimately remember, only the secrets of the day itself are silenced.
 """
 
 from dataclasses import dataclass
@@ -27,8 +28,8 @@ class Silence:
     """A run of the same method in which nobody ever said anything.
 
     Attributes:
-        state: of the method there.
-        begun: whether the first day has been played.
+        state: the state of the method in that run.
+        begun: whether the first day has been run.
         ended: whether the run released something with noise, so that the two may differ.
     """
 
@@ -46,15 +47,15 @@ class Silence:
     ) -> "Silence":
         """Return the silent run after a day, or raise if a public release needed a secret.
 
-        Cost: that of the release, for releases called public by methods that saw secrets; nothing
-        for all others.
+        Cost: that of another release, if it is called public and the method saw secrets; nothing
+        otherwise.
 
         Args:
-            method: what released.
+            method: the method that released them.
             released: the scores of the day.
-            public: facts of the day.
+            public: the public facts of the day.
             secret: what the method was shown.
-            state: of the method before the release.
+            state: the state of the method before the release.
         """
         if _is_blind(method):
             return self
@@ -74,7 +75,7 @@ class Silence:
 
 
 def silenced(secret: SecretFacts) -> SecretFacts:
-    """Return secrets of the same shapes that hold nothing: nobody met, nobody is infected."""
+    """Return secrets of the same shapes without content: nobody met, nobody is infected."""
     n_people = secret.window.n_people
     window = ContactWindow(
         n_people=n_people, n_days=secret.window.n_days, first_day=secret.window.first_day

@@ -30,7 +30,7 @@ class TraditionalRelease(StrEnum):
 
 
 class TraditionalSettings(MethodSettings):
-    """Counting contacts with a positive test."""
+    """Count contacts with a positive test."""
 
     reads_transmission: ClassVar[bool] = False
     name: Literal["traditional"] = setting("traditional", NAME)
@@ -50,9 +50,9 @@ class TraditionalSettings(MethodSettings):
 class Traditional(PrivateMethod):
     """The number of contacts in the window whose sender tested positive, with noise.
 
-    Guarantee: replacing what one contact says (a positive test or none) changes the count by 1; the
-    noise is calibrated for the target.
-    Edge cases: a repeated contact counts twice; negative noisy counts become 0 (post-processing).
+    Guarantee: replacing what one contact says (a positive test or none) changes the count by at
+    most 1; the noise is calibrated for the target. Edge cases: a repeated contact counts
+    repeatedly; negative noisy counts become 0 (post-processing).
     """
 
     setup: Setup

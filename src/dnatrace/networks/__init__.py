@@ -1,1 +1,1 @@
-"""Networks as they run in production: what a method may read a trained model with."""
+"""Networks as they run in production: how methods use trained models."""

@@ -1,6 +1,6 @@
 """The compiled parts of decoders: two hidden layers, blocks of people side by side.
 
-Sums have one order whatever the block and the number of threads: so have the bits.
+Sums have the same order, and so the same bits, whatever the block and the number of threads.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 BLOCK = 64  # people side by side
-DECODER_DAYS = 14  # of own tests that decoders read
+DECODER_DAYS = 14  # days of own tests that decoders read
 
 
 @njit(cache=True)
@@ -19,15 +19,15 @@ def _layer(
     """Fill y [outputs, block] with start [outputs] and the rows of x times weights they use.
 
     The people of the block are x[:, begin : begin + width]; row rows[m] of x has the weights
-    weight[used[m]]. Products are added one after the other in that order, so that sums have the
-    same bits whatever the block; four at a time, which spares memory.
+    weight[used[m]]. Products are added one after another in that order, so that sums have the same
+    bits whatever the block; four at a time, which saves memory traffic.
     """
     end, m = begin + width, 0
     for o in range(y.shape[0]):
         for i in range(width):
             y[o, i] = start[o]
     while m + 4 <= rows.size:
-        # Views, so that the inner loop counts from 0 and is compiled for vectors.
+        # Views, so that the inner loop counts from 0 and is vectorised.
         a, b = x[rows[m], begin:end], x[rows[m + 1], begin:end]
         c, d = x[rows[m + 2], begin:end], x[rows[m + 3], begin:end]
         for o in range(y.shape[0]):
@@ -58,10 +58,10 @@ def _add_known(
     hidden: Any,
     width: Any,
 ) -> None:
-    """Add to hidden [outputs, block] what people know, newest test first; few days have one.
+    """Add what people know to hidden [outputs, block], newest test first; few days have one.
 
-    Rows of the diary, where one is read, are the last of the weights: three per day, and whether
-    the newest day has an entry of a fourth kind (`decoder.DIARY_ROWS`).
+    Rows of the diary, where one is read, come last in the weights: three per day, and whether the
+    newest day has an entry of a fourth kind (`decoder.DIARY_ROWS`).
     """
     n_days = outcomes.shape[0]
     contacts = first_test + 2 * DECODER_DAYS
@@ -89,7 +89,7 @@ def _add_known(
 def _add_diary(
     diary: Any, begin: Any, weight: Any, first_row: Any, hidden: Any, width: Any
 ) -> None:
-    """Add what people wrote down to hidden [outputs, block], newest day first; most of it is 0."""
+    """Add diary entries to hidden [outputs, block], newest day first; most of them are 0."""
     n_days = diary.shape[0]
     for i in range(width):
         for age in range(n_days):
@@ -130,15 +130,14 @@ def decode(
     first_test: Any,
     scores: Any,
 ) -> None:
-    """Fill scores [people] of the people from `begin` to before `end`, blocks of them side by side.
+    """Fill scores [people] for the people `begin` … `end` - 1, in blocks of people side by side.
 
-    Numbers are float32 [rows, people]; row rows[m] is the input that has weights weight_0[used[m]],
-    and inputs without a row are 0. Outcomes are int8 [days, people], the oldest first, at most 14;
+    Numbers are float32 [rows, people]; row rows[m] is the input with weights weight_0[used[m]], and
+    inputs without a row are 0. Outcomes are int8 [days, people], the oldest first, at most 14;
     weights of tests begin at weight_0[first_test]. The diary is uint8 [days, people], the oldest
-    first, [0, people] where none is read. `common` holds the bias of the first layer and
-    the inputs that are the same for everybody. Weights are [inputs, outputs]; an age group that
-    weight_0 has no row for counts as unknown.
-    Cost: O(people × (rows + width) × width).
+    first, [0, people] where none is read. `common` holds the bias of the first layer and the inputs
+    that are the same for everybody. Weights are [inputs, outputs]; an age group without a row in
+    weight_0 counts as unknown. Cost: O(people × (rows + width) × width).
     """
     every = np.arange(weight_1.shape[0])
     first = np.zeros((weight_1.shape[0], BLOCK), dtype=np.float32)

@@ -1,8 +1,8 @@
 """The compiled parts of networks that run from tables.
 
 Every person is computed by one thread in a fixed order: the bits do not depend on the number of
-threads. What messages can change is float64, so that rounding stays far below the margin of the
-certificate; what public inputs alone decide is float32.
+threads. Values that messages can change are float64, so that rounding stays far below the margin of
+the certificate; values that depend on public inputs alone are float32.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 BLOCK = 64  # people side by side
-POOLED = 8  # width with a kernel of its own
+POOLED = 8  # the width that has its own kernel
 LOGS = (0.25 * np.log1p(np.arange(1024))).astype(np.float32)  # of contact counts
 
 
@@ -20,8 +20,8 @@ LOGS = (0.25 * np.log1p(np.arange(1024))).astype(np.float32)  # of contact count
 def nearest_levels(messages: Any, midpoints: Any, levels: Any) -> None:
     """Fill levels uint8 [days, people] with the nearest grid point of messages of that shape.
 
-    Midpoints lie between neighbouring grid points; a message on one takes the upper.
-    Cost: one binary search per message, about 10 ns.
+    Midpoints lie between neighbouring grid points; a message exactly on one takes the upper. Cost:
+    one binary search per message, about 10 ns.
     """
     n_days, n_people = messages.shape
     for person in prange(n_people):
@@ -50,7 +50,7 @@ def add_day(offsets: Any, senders: Any, levels: Any, rows: Any, totals: Any) -> 
 
 @njit(cache=True, parallel=True)
 def add_day_pooled(offsets: Any, senders: Any, levels: Any, rows: Any, totals: Any) -> None:
-    """As `add_day` for `POOLED` columns, sums kept in registers."""
+    """Do the same as `add_day` for `POOLED` columns, with sums kept in registers."""
     for r in prange(totals.shape[0]):
         a, b, c, d = totals[r, 0], totals[r, 1], totals[r, 2], totals[r, 3]
         e, f, g, h = totals[r, 4], totals[r, 5], totals[r, 6], totals[r, 7]
@@ -104,7 +104,7 @@ def _public_layer(
 ) -> None:
     """Fill hidden with the first layer of public inputs; weight [inputs, width] is transposed.
 
-    Most inputs are 0 (few days have a test), so their columns are left out.
+    Most inputs are 0 (few days have a test), so their columns are skipped.
     """
     window = outcomes.shape[0]
     total = 0
@@ -238,7 +238,7 @@ def finish_paper(
 ) -> None:
     """Fill scores [people] from sums of table rows, through the hidden layers of g2.
 
-    totals [people, width] hold what enters the first ReLU of g2 but for `shift` and the mean;
+    totals [people, width] hold the input of the first ReLU of g2, before `shift` and the mean;
     weights are [hidden layers, width, width].
     """
     width = totals.shape[1]

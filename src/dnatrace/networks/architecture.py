@@ -2,7 +2,7 @@
 
 A network is a dictionary of arrays (its *effective* weights, after any normalisation) and an
 `Architecture` that says how they are used. Training, certificate, inference and export read the
-same two things, so that none of them can mean another network than the others.
+same two things, so that they all mean the same network.
 
 `paper`: x_i = [μ_i, t_i] → g1 → mean over messages → g2 → scalar, ReLU between linear layers. No
 other input. t is the age of the message divided by its largest value.
@@ -14,8 +14,8 @@ other input. t is the age of the message divided by its largest value.
     y   = P1·MaxMin(z) + shift1(c)
     G   = γ·gate'(c)·(P2·MaxMin(y)) + offset(c)
 
-Gates are x/(1 + |x|), at most 1 in size. W and P have spectral norm at most 1, everything else is
-free: it depends on public inputs alone.
+Gates are x/(1 + |x|), at most 1 in absolute value. W and P have spectral norm at most 1; everything
+else is free, as it depends on public inputs alone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dnatrace.errors import InputError, require_at_least
 
 WINDOW = 14  # days
-MOST_LAYERS = 100  # of one network; ours have eight
+MOST_LAYERS = 100  # in one network; ours have eight
 AGE_GROUPS = 9  # decades of age
 # Public inputs: positive and negative test by age, contacts by age, age group, all contacts.
 N_PUBLIC_INPUTS = 3 * WINDOW + AGE_GROUPS + 1
@@ -54,18 +54,18 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """What is needed besides weights to run a network.
+    """What is needed, in addition to weights, to run a network.
 
     Attributes:
-        kind: which network.
+        kind: which of the two networks.
         variant: what it was trained with; `public` networks read every message as 0.
         gamma: messages are clipped to [0, gamma] before they enter.
         with_exposed: whether it augments and predicts E or I rather than I alone.
-        width: of hidden layers that see messages.
-        depth: layers of g1 and of g2 (`paper`).
-        pooled: width after the mean (`tight`).
-        context: width of the layers that see public inputs (`tight`).
-        public_scale: factor of the offset (`tight`).
+        width: the width of hidden layers that see messages.
+        depth: the number of layers of g1 and of g2 (`paper`).
+        pooled: the width after the mean (`tight`).
+        context: the width of the layers that see public inputs (`tight`).
+        public_scale: the factor of the offset (`tight`).
     """
 
     kind: Kind
@@ -118,7 +118,7 @@ class Architecture:
         return dict(_paper_shapes(self) if self.kind is Kind.PAPER else _tight_shapes(self))
 
     def message_path(self) -> tuple[str, ...]:
-        """Return the names of the linear maps that a message passes, in order."""
+        """Return the names of the linear maps that a message passes through, in order."""
         if self.kind is Kind.PAPER:
             return tuple(f"{g}.{i}.weight" for g in ("g1", "g2") for i in range(self.depth))
         return (
@@ -178,7 +178,7 @@ def check_weights(shapes: Mapping[str, tuple[int, ...]], weights: Weights) -> No
 def levels_up_to(grid: NDArray[np.float32], gamma: float) -> int:
     """Return how many levels of a grid lie in [0, γ]; γ itself must be the last of them.
 
-    Guarantee: clipping at γ is then the same as reading every higher level as the last one.
+    Guarantee: clipping at γ is then the same as reading every higher level as the last.
     """
     level = int(np.searchsorted(grid, np.float32(gamma)))
     if level >= grid.size or grid[level] != np.float32(gamma):

@@ -1,10 +1,10 @@
-"""What is proved of a network: exact norms in float64, a Lipschitz bound, a digest of its weights.
+"""What is proved about a network: exact norms in float64, a Lipschitz bound, a weight digest.
 
 G changes by at most L·|μ - μ'|/C when one of C messages changes from μ to μ': the mean divides by
-C, ReLU and MaxMin are 1-Lipschitz, gates are at most 1 in size, biases and public facts cancel, and
-a linear map stretches by at most its largest singular value. L is the product of these values,
-computed from the weights that inference uses, with a margin for its rounding. Messages lie in
-[0, γ], so γ·L/C bounds |G(D) - G(D')|, whether or not they are rounded to levels first.
+C, ReLU and MaxMin are 1-Lipschitz, gates are at most 1 in absolute value, biases and public facts
+cancel, and a linear map stretches by at most its largest singular value. L is the product of these
+values, computed from the weights that inference uses, with a margin for its rounding. Messages lie
+in [0, γ], so γ·L/C bounds |G(D) - G(D')|, whether or not they are rounded to levels first.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from dnatrace.networks.architecture import Architecture, Weights, check_weights
 
-# Relative. Inference is float64: sums of 2,000 messages through twenty layers err by about 1e-12.
+# Relative. Inference is float64: sums of 2,000 messages through twenty layers have errors of about
+# 1e-12.
 MARGIN = 1e-6
 
 
@@ -27,8 +28,8 @@ class LayerNorm:
     """One linear map on the path of messages.
 
     Attributes:
-        name: of its weight.
-        shape: of its weight.
+        name: the name of its weight.
+        shape: the shape of its weight.
         norm: its largest singular value.
     """
 
@@ -42,9 +43,9 @@ class Certificate:
     """The bound of a network and what it was computed from.
 
     Attributes:
-        layers: norms on the path of messages, in order; none for a network without messages.
+        layers: the norms on the path of messages, in order; none for a network without messages.
         lipschitz_bound: |ΔG| ≤ lipschitz_bound·|Δμ|/C.
-        digest: of the weights, the grid and the architecture.
+        digest: the digest of the weights, the grid and the architecture.
     """
 
     layers: tuple[LayerNorm, ...]
@@ -64,7 +65,7 @@ class Certificate:
     def confirms(self, stored: Any) -> bool:
         """Return whether a file states this certificate, all of it and nothing else.
 
-        Other libraries may round the last digits of a singular value otherwise.
+        Other libraries may round the last digits of a singular value differently.
         """
         mine = self.as_dict()
         try:

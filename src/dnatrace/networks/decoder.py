@@ -1,8 +1,9 @@
 """Decoders: from noisy tallies and public facts to a score, without any constraint.
 
-A tally is how many alarming messages a person has in the window. It is noised before a decoder sees
-it, so a decoder is post-processing: it may be any function of the last 14 noisy tallies, of the
-noise they have, and of what the person knows (own tests, average number of contacts, age group,
+A tally is how many alarming messages a person has in the window. It gets noise before a decoder
+sees it, so a decoder is post-processing: it may be any function of the last 14 noisy tallies, of
+the size of their noise, and of what the person knows (own tests, average number of contacts, age
+group,
 error rates of tests). This one is a network with two hidden layers. Inputs, in order:
 
     14  noisy tallies, newest first, over sqrt(noise² + 4²); of head counts 14 × channels, the
@@ -42,12 +43,12 @@ from dnatrace.records import Diary
 from dnatrace.threads import in_parts
 
 DEFAULT_DECODER = "tally"
-_KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # what is read beside tallies
+_KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # inputs other than tallies
 DIARY_ROWS = (Diary.ASKED, Diary.TOLD, Diary.AT_HOME)  # read day by day
 N_DIARY = len(DIARY_ROWS) * WINDOW + 1
 N_INPUTS = WINDOW + _KNOWN
-SENSITIVITY = 1.0  # of a tally: every message adds something from 0 to 1
-_STEPS = 2.0**20  # of an alarm
+SENSITIVITY = 1.0  # of a tally: every message adds between 0 and 1
+_STEPS = 2.0**20  # of an alarm from 0 to 1
 MOST_CHANNELS = 16
 _WORTH_THREADS = 4096  # people
 
@@ -56,12 +57,12 @@ Weights = Mapping[str, Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """How much a message alarms: 0 up to `low`, 1 from `high` on, straight between.
+    """How much a message alarms: 0 up to `low`, 1 from `high` on, linear in between.
 
-    Alarms are rounded to a multiple of 2⁻²⁰, so that sums of them are exact in float64 and one
-    message moves a sum by at most 1, not by a rounding error more.
+    Alarms are rounded to a multiple of 2⁻²⁰, so that their sums are exact in float64 and one
+    message moves a sum by at most 1, without an additional rounding error.
 
-    For tallies a message is P(I); for head counts it is P(I) over that of somebody just found
+    For tallies a message is P(I); for head counts it is P(I) divided by that of somebody just found
     positive (`methods.headcount.standing_alarms`), so the bounds of the two cannot be compared.
 
     Attributes:
@@ -88,11 +89,11 @@ class Heads:
 
     Attributes:
         release: the variant: `daily` or `news`.
-        fading: of contacts, by their age.
-        bounds: of the channels, by closeness.
-        merged_above: noise above which people are not told apart: all are in the first channel, and
-            nothing is in the others. Every channel has noise of its own, which costs more than it
-            tells when there is much; None if they always are.
+        fading: how contacts fade with their age.
+        bounds: the bounds of the channels, by closeness.
+        merged_above: noise above which channels are merged: everybody is in the first one, and
+            nobody in the others. Every channel has its own noise, which costs more than separate
+            channels gain when noise is large; None if channels are never merged.
     """
 
     release: str
@@ -101,7 +102,7 @@ class Heads:
     merged_above: float | None = None
 
     def bounds_at(self, noise: float) -> tuple[float, ...]:
-        """Return the bounds of the channels that are counted with noise of a size."""
+        """Return the bounds of the channels that are counted at a given noise."""
         merged = self.merged_above is not None and noise > self.merged_above
         return self.bounds[:1] if merged else self.bounds
 
@@ -137,13 +138,13 @@ class Decoder:
     """A trained decoder.
 
     Attributes:
-        name: as it was asked for.
-        alarm: of the tallies or head counts it was trained for, each in their own unit.
-        weights: float32 by name, as `shapes` says.
+        name: the name under which it was loaded.
+        alarm: the alarm of the tallies or head counts it was trained for, each in their own unit.
+        weights: float32 arrays by name, with the shapes of `shapes`.
         provenance: where it comes from.
-        heads: of the head counts it was trained for; None when it reads tallies.
-        diary: whether it reads diaries, as it was trained where levers are on.
-        digest: of the weights, the alarm and the heads.
+        heads: the head counts it was trained for; None when it reads tallies.
+        diary: whether it reads diaries, because it was trained where levers are on.
+        digest: the digest of the weights, the alarm and the heads.
     """
 
     name: str
@@ -161,13 +162,13 @@ class Decoder:
         object.__setattr__(self, "digest", _digest(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes: made and checked anew there, as frozen weights do not travel."""
+        """Rebuild and check the decoder in other processes, as frozen weights cannot be pickled."""
         about = (self.alarm, dict(self.weights), self.provenance, self.heads, self.diary)
         return _made, (self.name, *about)
 
     @property
     def channels(self) -> int:
-        """How many numbers of one release it reads."""
+        """How many numbers per release it reads."""
         return len(self.heads.bounds) if self.heads else 1
 
     @property
@@ -191,22 +192,22 @@ class Decoder:
         counted: int | None = None,
         newest_last: bool = False,
     ) -> NDArray[np.float64]:
-        """Return what puts people in order, a log odds up to a constant of the day: [people].
+        """Return scores that rank people, log odds up to a constant of the day: [people].
 
-        Computed in float32, returned as float64.
+        They are computed in float32 and returned as float64.
 
         Cost: about 2,000 multiplications per person, fewer when few channels are counted; people
         side by side.
 
         Args:
             noisy: tallies, or `head_evidence` of head counts: [releases × channels, people], the
-                newest release first, at most 14 of them. Where there are fewer the network reads 0
-                for the rest.
-            noise: standard deviation of the noise of one of them, before `head_evidence`.
-            inputs: of everybody.
+                newest release first, at most 14 releases. Where there are fewer, the network reads
+                0 for the rest.
+            noise: the standard deviation of the noise of one of them, before `head_evidence`.
+            inputs: everybody's other inputs.
             counted: how many channels of a release there are in `noisy`, the first ones; the
                 others are 0. All when None.
-            newest_last: whether the oldest release is the first instead.
+            newest_last: whether the oldest release comes first instead.
         """
         numbers = noisy if self.heads else scaled_tallies(noisy, noise)
         counted = self.channels if counted is None else counted
@@ -236,7 +237,7 @@ class Decoder:
 
 
 def _frozen(values: Floats) -> Floats:
-    """Return values read-only, as weights are: one compiled version serves both."""
+    """Return read-only values, like weights: one compiled version serves both."""
     values.flags.writeable = False
     return values
 
@@ -263,7 +264,7 @@ def _digest(decoder: Decoder) -> str:
 
 
 def _about(decoder: Decoder) -> dict[str, Any]:
-    """Return what a decoder was trained for, as it stands in its file."""
+    """Return what a decoder was trained for, as in its file."""
     heads = {"heads": asdict(decoder.heads)} if decoder.heads else {}
     diary = {"diary": True} if decoder.diary else {}
     return asdict(decoder.alarm) | heads | diary
@@ -283,7 +284,7 @@ def write_decoder(path: Path, decoder: Decoder) -> None:
 
 
 def is_decoder(path: Path) -> bool:
-    """Return whether a file says that it is a decoder; it need not be a good one."""
+    """Return whether a file claims to be a decoder; it need not be a valid one."""
     return "decoder" in model_file.unpack(path)[0]
 
 
@@ -320,6 +321,6 @@ decoder_names, decoder_path = _DECODERS.names, _DECODERS.path
 def load_decoder(decoder: str | Path = DEFAULT_DECODER) -> Decoder:
     """Return a decoder that ships with the package, or one from a file.
 
-    Guarantee: the digest is computed anew; a file that says otherwise is refused.
+    Guarantee: the digest is recomputed; a file that states another one is refused.
     """
     return _DECODERS.load(decoder)

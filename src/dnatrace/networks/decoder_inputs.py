@@ -1,4 +1,4 @@
-"""What decoders read: noisy numbers on their scale, what people know, what is common to all."""
+"""What decoders read: scaled noisy numbers, what people know, what is common to all."""
 
 import math
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from dnatrace.records import NOT_TESTED
 from dnatrace.seir import TestErrors
 
 N_COMMON = 3
-_SPREAD = 4.0  # of tallies between people, about
-# Of head counts: how many people of a release alarm, about; how many times more likely an alarm
-# makes an infection; the variance of a count that is no whole number; and where counting ends.
+_SPREAD = 4.0  # of tallies between people, roughly
+# For head counts: roughly how many people alarm in a release; how many times more likely an alarm
+# makes an infection; the variance of a count that is not a whole number; and where counting ends.
 _USUAL_ALARMS, _RISK, _ROUNDING, _MOST_HEADS = 0.02, 30.0, 0.02, 3
-LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # that decoders are trained for
+LEAST_NOISE, MOST_NOISE = 0.1, 1000.0  # the range that decoders are trained for
 _LEAST_ERROR = 1e-3
 
 Floats = NDArray[np.float32]  # in networks; in methods, inference and privacy it is float64
@@ -26,13 +26,13 @@ Floats = NDArray[np.float32]  # in networks; in methods, inference and privacy i
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DecoderInputs:
-    """What a decoder reads beside noisy tallies: what a person knows without any message.
+    """What a decoder reads in addition to noisy tallies: what a person knows without messages.
 
     Attributes:
         outcomes: own tests, int8 [days, people], oldest day first: 1, 0 or -1 without a test.
         mean_contacts: average contacts per day, float64 [people].
         age_groups: decade of age, uint8 [people]; None when unknown.
-        test_errors: what phones believe of tests.
+        test_errors: what phones believe about tests.
         diary: flags of `records.Diary`, uint8 [days, people], oldest day first; None without.
     """
 
@@ -71,18 +71,19 @@ class DecoderInputs:
 
 
 def scaled_tallies(tallies: NDArray[Any], noise: Any) -> Floats:
-    """Return noisy tallies on the scale of the network: float32, of the shape that was given."""
+    """Return noisy tallies on the scale of the network: float32, in the given shape."""
     return (tallies / np.sqrt(noise * noise + _SPREAD * _SPREAD)).astype(np.float32)
 
 
 def head_evidence(numbers: NDArray[Any], noise: Any) -> Floats:
-    """Return what noisy head counts say for an infection: float32, of the shape that was given.
+    """Return the evidence of noisy head counts for an infection: float32, in the given shape.
 
-    Heads are rare and whole. So a number with little noise is either next to 0, and says nothing,
-    or somebody; with much noise a number says what it is over the variance, and vanishes by itself.
-    Between the two is Bayes' rule: the expected number of heads h given the noisy one, up to 3, and
-    with it log(1 + 30·h), less that of a number of 0, so that 0 is no evidence. `noise` is the
-    standard deviation in heads: the multiplier of the mechanism, as the sensitivity is 1.
+    Heads are rare and whole numbers. So with little noise a number is either close to 0, and says
+    nothing, or it is somebody; with much noise the evidence is the number divided by the variance,
+    and vanishes by itself. Bayes' rule covers the range between: the expected number of heads h
+    given the noisy one, up to 3, and from it log(1 + 30·h), minus that of a number of 0, so that 0
+    is no evidence. `noise` is the standard deviation in heads: the multiplier of the mechanism, as
+    the sensitivity is 1.
 
     Cost: four exponentials and logarithms per number.
     """
@@ -93,7 +94,7 @@ def head_evidence(numbers: NDArray[Any], noise: Any) -> Floats:
 
 
 def _expected_heads(numbers: Any, variance: Any) -> Any:
-    """Return about how many heads a noisy number is: k or more against k - 1, for every k."""
+    """Return roughly the expected heads of a noisy number: k or more against k - 1, for every k."""
     total = 0.0
     for k in range(1, _MOST_HEADS + 1):
         odds = (numbers - (k - 0.5)) / variance + math.log(_USUAL_ALARMS / k)

@@ -1,10 +1,10 @@
 """Models as ONNX: from shares of messages and public facts to G.
 
-Inputs are `shares` float32 [n, 14 × levels], each person's share of messages by age and level
-(rows of people without messages are 0), and for `tight` `facts` float32 [n, 52], the public inputs
+Inputs are `shares` float32 [n, 14 × levels], each person's share of messages by age and level (rows
+of people without messages are 0), and, for `tight`, `facts` float32 [n, 52], the public inputs
 (`training.scores.public_inputs`). The output is `G` float32 [n]. The part before the mean is the
 model's table, a constant of the graph; there is no dropout and no other node that could be random.
-Single precision: for use outside the enclave's noise path, which needs float64.
+It is in single precision: for use outside the enclave's noise path, which needs float64.
 """
 
 from pathlib import Path
@@ -92,7 +92,7 @@ class _Graph:
         return self.add("Slice", x, *limits)
 
     def maxmin(self, x: str, width: int) -> str:
-        """Sort neighbouring pairs: max and min of even and odd columns, put in turn again."""
+        """Sort neighbouring pairs: max and min of even and odd columns, interleaved again."""
         even, odd = np.eye(width)[0::2], np.eye(width)[1::2]
         n = len(self.nodes)
         a, b = self.linear(f"even{n}", x, even), self.linear(f"odd{n}", x, odd)

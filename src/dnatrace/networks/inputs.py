@@ -1,4 +1,4 @@
-"""What networks and decoders read of a person, in the form that their kernels take.
+"""What networks and decoders read about a person, in the form that their kernels take.
 
 Days of the loop come as [days, people], oldest first. Networks read [14, people] by age: row 0 is
 the day of the release, and days before the first are missing.
@@ -34,14 +34,14 @@ def newest_first_by_person(rows: NDArray[Scalar], missing: int) -> NDArray[Scala
 
 
 def groups_or_unknown(age_groups: NDArray[np.uint8] | None, n_people: int) -> NDArray[np.uint8]:
-    """Return age groups, with a number beyond all of them where they are not known."""
+    """Return age groups, with a number beyond all of them where they are unknown."""
     if age_groups is None:
         return np.full(n_people, _UNKNOWN_GROUP, dtype=np.uint8)
     return age_groups
 
 
 def quantise(messages: NDArray[np.float32], grid: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return the number of the nearest level of every message: uint8 [days, people]."""
+    """Return the index of the nearest level of every message: uint8 [days, people]."""
     midpoints = (grid[1:] + grid[:-1]) / np.float32(2.0)
     levels = np.empty(messages.shape, dtype=np.uint8)
     kernels.nearest_levels(messages, midpoints, levels)

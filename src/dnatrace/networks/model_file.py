@@ -1,7 +1,7 @@
 """Files of models: arrays and JSON in one file, the same bytes for the same model.
 
 The layout is that of safetensors: eight bytes with the length of a JSON header, the header, then
-the arrays one after the other. Everything beside the arrays is JSON text under `__metadata__`.
+the arrays one after another. Everything other than the arrays is JSON text under `__metadata__`.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from dnatrace.files import replacing
 
 SUFFIX = ".safetensors"
 _FORMAT = 1
-_MOST_BYTES = 64 * 2**20  # ours have a few hundred thousand
+_MOST_BYTES = 64 * 2**20  # ours take a few hundred thousand
 
-# What reading a file raises whose header says anything at all, also nested without end.
+# What reading a file may raise, whatever its header says, even with endless nesting.
 _BROKEN = (
     ValueError,
     LookupError,
@@ -39,7 +39,7 @@ Loaded = TypeVar("Loaded")
 
 
 class Shipped(Generic[Loaded]):
-    """Files of one kind that ship in a package, and others of their kind anywhere."""
+    """Files of one kind that ship in a package, and files of that kind elsewhere."""
 
     def __init__(self, package: str, noun: str, read: Callable[[str, Path], Loaded]) -> None:
         self._package, self._noun = package, noun
@@ -51,7 +51,7 @@ class Shipped(Generic[Loaded]):
         return sorted(f.name.removesuffix(SUFFIX) for f in files if f.name.endswith(SUFFIX))
 
     def path(self, name: str | Path) -> Path:
-        """Return the file of that name that ships, or the path that was given."""
+        """Return the shipped file of that name, or the path that was given."""
         shipped = Path(str(resources.files(self._package))) / f"{name}{SUFFIX}"
         if isinstance(name, str) and Path(name).name == name and shipped.is_file():
             return shipped
@@ -87,11 +87,11 @@ class FrozenArrays(Mapping[str, NDArray[Any]]):
         return self._arrays | dict(others)
 
     def __reduce__(self) -> tuple[type["FrozenArrays"], tuple[dict[str, NDArray[Any]]]]:
-        return FrozenArrays, (self._arrays,)  # what was read-only is so in another process, too
+        return FrozenArrays, (self._arrays,)  # so that arrays are read-only in other processes, too
 
 
 def read_only(array: Any) -> Any:
-    """Return a copy that cannot be written to; a single number is one as it is."""
+    """Return a read-only copy; a single number is read-only already."""
     if not isinstance(array, np.ndarray):
         return array
     fixed = np.array(array)
@@ -130,7 +130,7 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
     """Return what `pack` was given; the certificate is empty when the seal is broken."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a model file")
-    if path.exists() and not path.is_file():  # to read from a pipe could take for ever
+    if path.exists() and not path.is_file():  # reading from a pipe could take for ever
         raise InputError(f"{path}: is not a regular file, expected a model file")
     try:
         raw = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
@@ -154,6 +154,7 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
         seal = hashlib.blake2b(about["dnatrace"].encode() + body, digest_size=16).hexdigest()
     except _BROKEN as error:
         raise InputError(f"{path}: not a whole model file of this version") from error
-    # The seal finds accidents and careless edits, also of provenance; norms are computed anew.
+    # The seal detects accidents and careless edits, including edits of provenance; norms are
+    # recomputed.
     metadata["certificate"] = metadata.get("certificate") if stated == seal else {}
     return metadata, arrays

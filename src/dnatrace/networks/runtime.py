@@ -1,4 +1,4 @@
-"""Inference from tables, with numpy and numba alone, and the files that networks come from.
+"""Inference from tables, with numpy and numba alone, and the files of networks.
 
 There is no dropout and no other randomness: the same window always gives the same G.
 """
@@ -28,19 +28,19 @@ _TRAINED = "trained/"
 class Model:
     """A certified network, ready to run.
 
-    Guarantee: |G(D) - G(D')| ≤ gamma·lipschitz/C for windows of C messages that differ in one,
-    and nothing but messages, own tests, contact counts and age group has any effect.
-    Edge cases: without messages G depends on public facts alone.
+    Guarantee: |G(D) - G(D')| ≤ gamma·lipschitz/C for windows of C messages that differ in one
+    message, and nothing but messages, own tests, contact counts and age group has any effect. Edge
+    cases: without messages G depends on public facts alone.
 
     Attributes:
-        name: as it was asked for.
+        name: the name under which it was loaded.
         architecture: how the weights are used.
-        weights: effective weights after projection, float32.
-        grid: message levels from 0 to γ, float32.
+        weights: the effective weights after projection, float32.
+        grid: the message levels from 0 to γ, float32.
         provenance: where the model comes from.
         trained: the maps on the path of messages before projection, float32.
-        stored: the certificate as the file states it, None for a model that is in no file.
-        certificate: computed from these weights.
+        stored: the certificate as stated in the file; None for a model that is in no file.
+        certificate: the certificate computed from these weights.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Model:
 
     @property
     def digest_matches(self) -> bool:
-        """Whether the weights are those that the file says they are."""
+        """Whether the weights are those that the file claims."""
         return self.stored is not None and self.stored.get("digest") == self.certificate.digest
 
     @property
@@ -122,7 +122,7 @@ class PublicView:
         model: the network.
         outcomes: own tests by age, int8 [14, people].
         contacts: messages by age, int32 [14, people].
-        age_groups: uint8 [people]; values of 9 and more are unknown.
+        age_groups: uint8 [people]; values of 9 and above mean unknown.
     """
 
     model: Model
@@ -168,7 +168,7 @@ class PublicView:
 
     @property
     def n_messages(self) -> NDArray[np.int64]:
-        """C, the messages of each window: int64 [people]."""
+        """C, the number of messages in each window: int64 [people]."""
         total: NDArray[np.int64] = self.contacts.sum(axis=0, dtype=np.int64)
         return total
 
@@ -212,9 +212,9 @@ def write_model(path: Path, model: Model) -> None:
 
 
 def read_model(path: Path, name: str | None = None) -> Model:
-    """Read a model file without judging its certificate; `load_model` does that.
+    """Read a model file without checking its certificate; `load_model` does that.
 
-    Raises InputError for anything that is not a whole, well-formed model file.
+    Raises InputError for anything that is not a complete, well-formed model file.
     """
     metadata, arrays = model_file.unpack(path)
     try:
@@ -270,6 +270,6 @@ model_names, model_path = _MODELS.names, _MODELS.path
 def load_model(model: str | Path = DEFAULT_MODEL) -> Model:
     """Return a model that ships with the package, or one from a file.
 
-    Guarantee: digest, norms and bound are computed anew; a file that says otherwise is refused.
+    Guarantee: digest, norms and bound are recomputed; a file that states others is refused.
     """
     return _MODELS.load(model)

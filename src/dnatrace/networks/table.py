@@ -1,4 +1,4 @@
-"""The table: everything before the mean, a row for each (age, level), computed once per model.
+"""The table: everything before the mean, one row per (age, level), computed once per model.
 
 Messages take one of a few levels and one of 14 ages. The first linear map after the mean is folded
 into the table, so that a person's window costs one row per message.
@@ -66,8 +66,8 @@ def _fold_paper(
 def _times(rows: Floats, weight: Floats) -> Floats:
     """Return rows [n, inputs] times a map [outputs, inputs], summed input by input.
 
-    A library for matrices sums in an order of its own, which depends on the processor: then one
-    model would have another table, in its last bits, on another machine.
+    A matrix library sums in its own order, which depends on the processor: the table of one model
+    would then differ in its last bits on another machine.
     """
     total = np.zeros((len(rows), len(weight)))
     for k in range(weight.shape[1]):

@@ -1,1 +1,1 @@
-"""The paper's results, run again and judged."""
+"""The paper's results, reproduced and judged."""

@@ -1,4 +1,4 @@
-"""Which data give the published areas under the curve: policy of the recorded runs, and whom."""
+"""Which data give the published areas under the curve: which policy, and which people."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,11 +27,11 @@ class AreaTrial:
     """The three areas on one dataset, over one group of people.
 
     Attributes:
-        policy: of the recorded runs.
+        policy: the policy of the recorded runs.
         group: everybody, or people not isolated.
-        networks: which, what they tell and on which runs they were trained, in words.
-        areas: FN, network alone, both; None without such a network.
-        published: the same, of the paper.
+        networks: which networks, what they predict and on which runs they were trained, in words.
+        areas: the areas of FN, the network alone, and both; None without such a network.
+        published: the same areas in the paper.
     """
 
     policy: str
@@ -42,7 +42,7 @@ class AreaTrial:
 
     @property
     def hits(self) -> int:
-        """How many areas are within a point of the published ones."""
+        """How many areas are within one point of the published ones."""
         return sum(
             area is not None and abs(area - self.published[name]) <= AUC_TOLERANCE
             for name, area in self.areas.items()
@@ -63,9 +63,9 @@ class AreaTrial:
 
 
 def with_areas(reading: Reading, trials: Sequence[AreaTrial]) -> Reading:
-    """Return a reading with the data and people whose areas come nearest; itself without trials.
+    """Return a reading with the data and people whose areas are closest; itself without trials.
 
-    The most areas within a point win, and of equals the smallest mean distance.
+    The most areas within one point win; among equals, the smallest mean distance.
     """
     if not trials:
         return reading
@@ -97,10 +97,10 @@ def _is_dataset(path: Path) -> bool:
 def area_trials(directory: Path) -> list[AreaTrial]:
     """Return the areas on every dataset of a directory, over everybody and people not isolated.
 
-    Of two networks: the published one, which reads messages and tells I, and the one that reads own
-    tests, counts and age as well and tells E or I, as the published program does. They are those in
-    the directory `models` of a dataset, as `dnatrace train` writes them; the shipped ones stand in
-    where there are none.
+    There are two networks: the published one, which reads messages and predicts I, and one that
+    also reads own tests, counts and age and predicts E or I, as the published program does. They
+    are taken from the directory `models` of a dataset, as `dnatrace train` writes them, or else
+    from those that ship with the package.
     """
     return [trial for dataset in datasets_in(directory) for trial in _trials_of(dataset)]
 
@@ -120,7 +120,7 @@ def _trials_of(dataset: Path) -> Iterator[AreaTrial]:
 
 
 def _is_alike(model: Model, first: Model) -> bool:
-    """Return whether a network is of the same architecture and reads messages."""
+    """Return whether a network has the same architecture and reads messages."""
     return (
         model.architecture.kind is first.architecture.kind
         and model.architecture.variant is not Variant.PUBLIC

@@ -1,6 +1,6 @@
-"""The claims of the table under our reading and another, on seeds that chose neither.
+"""The claims of the table under our reading and another, on seeds used to choose neither.
 
-Those of the figure have both columns in `dnatrace reproduce figure`.
+Claims of the figure have both columns in `dnatrace reproduce figure`.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Final:
     """Two readings on seeds that the search has not seen.
 
     Attributes:
-        claims: of the table, under our reading and the other.
-        ours: score of our reading, on the peaks of the table.
-        best: score of the other.
+        claims: the claims of the table, under our reading and the other.
+        ours: the score of our reading on the peaks of the table.
+        best: the score of the other reading.
         failures: why numbers are missing.
     """
 
@@ -38,10 +38,10 @@ def compare(reading: Reading, size: Size, *, store: Path, **where: Unpack[Where]
     """Run the table under our reading and another, and judge both.
 
     Args:
-        reading: the other.
-        size: how much to run, on seeds that chose nothing.
-        store: of the runs; those it has are not done again.
-        where: the runs are done, as for `sweep`.
+        reading: the other reading.
+        size: how much to run, on seeds that were not used for any choice.
+        store: the store of the runs; those it has are not repeated.
+        where: where the runs are done, as for `sweep`.
     """
     readings = {Setting.READING: reading, Setting.PUBLISHED: Reading()}
     both: Study[Point] = Study(seeds=tuple(size.seeds), summaries={})

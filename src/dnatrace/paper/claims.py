@@ -18,7 +18,7 @@ from dnatrace.paper.verdicts import Claim, Rule, judge_number, judge_order
 from dnatrace.sweeps.study import PER_MILLE, Study
 
 PEAK = "peak_infected"
-ORDERS = (  # of the figure: the lower, the higher, at this ε
+ORDERS = (  # in the figure: the lower, the higher, at this ε
     ("dna", "dpfn-s", 1.0),
     ("dpfn-s", "dpfn", 1.0),
     ("dpfn-s", "per-message", 1.0),
@@ -35,8 +35,8 @@ class Peaks:
     """The peaks of a study under one setting.
 
     Attributes:
-        study: under all settings.
-        setting: of the points.
+        study: the study under all settings.
+        setting: the setting of the points.
         metric: which peak.
     """
 
@@ -46,7 +46,7 @@ class Peaks:
 
     @property
     def methods(self) -> list[str]:
-        """The methods that were to be run."""
+        """The methods to be run."""
         points = (*self.study.summaries, *self.study.failures)
         return list(dict.fromkeys(point.method for point in points))
 
@@ -56,7 +56,7 @@ class Peaks:
 
 
 def metric_of(setting: Setting, reading: Reading | None = None) -> str:
-    """Return which peak a setting compares; that of a reading other than the best where given."""
+    """Return which peak a setting compares; that of `reading`, if given, instead of the best."""
     return (reading or best_reading()).metric if setting is Setting.READING else PEAK
 
 
@@ -81,12 +81,12 @@ def published_value(target: str, method: str, scenario: Scenario) -> tuple[float
 def judge(
     target: str, study: Study[Point], size: Size, reading: Reading | None = None
 ) -> list[Claim]:
-    """Return the claims of the figure or the table, under our reading and the best one, or another.
+    """Return the claims of the figure or the table, under our reading and the best, or another.
 
-    Of both, the published numbers. Of the figure, the orders at ε = 1 and 10, and that less privacy
-    gives a lower peak; of the table, `dna` below `dpfn-s` in every scenario. A claim about a point
-    that failed is not tested, with the error as its note; one about methods that were not asked for
-    is left out.
+    For both, these are the published numbers; for the figure also the orders at ε = 1 and 10, and
+    that less privacy gives a lower peak; for the table, `dna` below `dpfn-s` in every scenario. A
+    claim about a point that failed is not tested, with the error as its note; claims about methods
+    that were not asked for are left out.
     """
     peaks = {s: Peaks(study=study, setting=s, metric=metric_of(s, reading)) for s in Setting}
     numbers = {s: _numbers(target, found, size) for s, found in peaks.items()}
@@ -99,7 +99,7 @@ def judge(
 
 
 def _both(ours: list[Claim], best: list[Claim]) -> list[Claim]:
-    """Return claims under our reading with what becomes of them under the best reading."""
+    """Return claims under our reading together with their outcome under the best reading."""
     found = {claim.claim: claim for claim in best}
     return [replace(claim, best_reading=found.get(claim.claim)) for claim in ours]
 
@@ -155,7 +155,7 @@ def _order(
     lower: tuple[str, Scenario],
     higher: tuple[str, Scenario],
 ) -> list[Claim]:
-    """Return the claim that one point has a lower peak, when both were to be run."""
+    """Return the claim that one point has a lower peak, if both were to be run."""
     study = peaks.study
     pair = [peaks.point(*one) for one in (lower, higher)]
     how = "sound release, best γ" if peaks.setting is Setting.BEST else "published setting"

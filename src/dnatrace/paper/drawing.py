@@ -58,7 +58,7 @@ def draw(done: Reproduction) -> Figure:
 
 
 def _draw_against_epsilon(axes: Axes, done: Reproduction, points: dict[str, list[Point]]) -> None:
-    """Draw a line per method, moved a little, so that intervals do not hide each other."""
+    """Draw a line per method, shifted a little so that intervals do not hide each other."""
     for i, method in enumerate(method for method in points if method not in BOUNDS):
         mine = sorted(points[method], key=lambda point: point.scenario.epsilon)
         places = [1.04 ** (i - 2) * point.scenario.epsilon for point in mine]

@@ -24,12 +24,12 @@ from dnatrace.sweeps.results import (
 from dnatrace.sweeps.spread import CONFIDENCE
 from dnatrace.sweeps.study import PER_MILLE
 
-BEST_READING = ("best reading", "its interval", "its verdict")  # columns beside our own
+BEST_READING = ("best reading", "its interval", "its verdict")  # columns next to our own
 SCENARIO = ("adherence", "false_positive_rate", "false_negative_rate")
 
 
 def row_values(done: Reproduction, point: Point) -> dict[str, Any]:
-    """Return a point by column; per mille, with what was published beside it."""
+    """Return a point by column, in per mille, next to what was published."""
     s, m = point.scenario, done.configs[point].method
     peak = done.study.spread(point, metric_of(point.setting), scale=PER_MILLE)
     low, high = peak.interval
@@ -71,8 +71,8 @@ def write_reproduction(
     Args:
         done: what to write.
         out: the directory.
-        command: that made it.
-        stem: of the files' names; the target if absent.
+        command: the command that made it.
+        stem: the stem of the file names; the target if absent.
     """
     rows = [row_values(done, point) for point in done.study.summaries]
     stem = stem or done.target
@@ -116,7 +116,7 @@ def _counted(verdicts: Sequence[Verdict]) -> str:
 
 
 def _under_best_reading(claims: Sequence[Claim]) -> list[str]:
-    """Return the verdicts on the claims that have two, under the best reading."""
+    """Return the verdicts under the best reading, of the claims that have two."""
     both = [claim for claim in claims if claim.best_reading is not None]
     if not both:
         return []
@@ -135,13 +135,13 @@ def claims_csv(claims: Sequence[Claim]) -> bytes:
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a claim with the columns of the best reading beside its own."""
+    """Return a claim with the columns of the best reading next to its own."""
     other = values.pop("best_reading") or dict.fromkeys(("ours", "interval", "verdict"), "")
     return values | {f"best_reading_{key}": value for key, value in other.items()}
 
 
 def gamma_files(choices: GammaChoices) -> dict[str, bytes]:
-    """Return chosen γ in the form of `reference_data/best_gamma.csv`, and all means as JSON."""
+    """Return the chosen γ in the form of `reference_data/best_gamma.csv`, and all means as JSON."""
     rows = [{k: v for k, v in row.items() if k != "means"} for row in choices.rows]
     means = {"notes": list(choices.notes), "provenance": origin(), "chosen": list(choices.rows)}
     return {"best_gamma.csv": as_csv(rows), "best_gamma.json": as_json(means)}
@@ -163,14 +163,14 @@ def _claim_cells(values: dict[str, Any], both: bool) -> list[str]:
 
 
 def _found(values: dict[str, Any]) -> list[str]:
-    """Return what we find, its interval, and the verdict."""
+    """Return what we found, its interval, and the verdict."""
     ours, ends = values["ours"], values["interval"]
     interval = "" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"
     return ["" if ours is None else f"{ours:.4g}", interval, values["verdict"]]
 
 
 def _side_by_side(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return every method at its best beside the paper's two columns; nothing for the figure."""
+    """Return every method at its best next to the paper's two columns; nothing for the figure."""
     ours = {
         (tuple(r[name] for name in SCENARIO), r["method"]): _with_half(r["mean"], r["high"])
         for r in rows
@@ -204,7 +204,7 @@ def _with_half(mean: Any, high: Any) -> str:
 
 
 def _all_rows(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the rows as a table: per mille, mean with its interval, median, p95, published."""
+    """Return the rows as a table: mean with interval, median, p95, published, all in per mille."""
     columns = (
         "setting", "method, release", "sound", "γ", "γ from", "ε", "adherence", "FPR / FNR",
         "mean", "median", "p95", "published",

@@ -1,7 +1,7 @@
-"""Where the paper leaves room: every place with its options, and what speaks for each of them.
+"""Where the paper leaves room: every such place, its options, and the evidence for each.
 
-Programs are those that the authors published: `dpfn_aaai` (the simulation, of the paper before),
-`dpfn_cpp` (its inference) and `dna` (training of the network alone; the simulation with the network
+Programs are those that the authors published: `dpfn_aaai` (the simulation, of the previous paper),
+`dpfn_cpp` (its inference) and `dna` (training of the network only; the simulation with the network
 is not published). Files and lines are those of their latest versions. The first option of a place
 is our reading, which is the text of the paper where it says something.
 """
@@ -18,15 +18,15 @@ class Option:
     """One way to read a place.
 
     Attributes:
-        name: short, unique within its place.
-        evidence: a sentence of the paper, or a line of a program, that speaks for it.
-        overrides: of the configuration; keys of a method that does not know them are left out.
-        only: further overrides of one method.
-        swaps: which rates of errors are exchanged: "" none, "tests" in tests and in what phones
-            believe of them, "beliefs" in what phones believe alone.
-        noise_share: noise of `dna` as a share of what its stated sensitivity asks for.
-        metric: of the summaries, that is compared with the published peak.
-        group: of people, over whom the areas under the curve are taken.
+        name: a short name, unique within its place.
+        evidence: a sentence of the paper, or a line of a program, that supports it.
+        overrides: changes to the configuration; keys that a method does not know are left out.
+        only: further overrides for one method.
+        swaps: which error rates are exchanged: "" none, "tests" in tests and in what phones believe
+            about them, "beliefs" only in what phones believe.
+        noise_share: the noise of `dna` as a share of what its stated sensitivity requires.
+        metric: the number of the summaries that is compared with the published peak.
+        group: the people over whom the areas under the curve are taken.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Place:
     """A place where the paper leaves room.
 
     Attributes:
-        name: short.
-        question: in words.
+        name: a short name.
+        question: the question in words.
         options: the first is our reading.
-        methods: on whose numbers it is tried: `dpfn-s`, whose program is published, unless the
-            place is about the network.
-        of_areas: whether it changes the areas under the curve alone, which need datasets.
+        methods: the methods on whose numbers it is tried: `dpfn-s`, whose program is published,
+            unless the place is about the network.
+        of_areas: whether it changes only the areas under the curve, which need datasets.
     """
 
     name: str

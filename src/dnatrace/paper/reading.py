@@ -12,11 +12,11 @@ from dnatrace.privacy.gaussian import classical_multiplier, epsilon_of_mu
 from dnatrace.privacy.lifetimes import Calibration, Target
 from dnatrace.runs.config import RunConfig, load_config
 
-if TYPE_CHECKING:  # which build configurations from readings
+if TYPE_CHECKING:  # these modules build configurations from readings
     from dnatrace.paper.setting import Scenario, Size
 
 # The outcome of the search, docs/results/readings.md; preset `paper-best-reading` is its base row,
-# except that the noise of `dna` is a matter of ε there.
+# except that the noise of `dna` is set through ε there.
 BEST: Mapping[str, str] = MappingProxyType(
     {
         "score": "E+I",
@@ -31,7 +31,7 @@ BEST: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Options by place; our reading where nothing is said."""
+    """Options by place; our reading where none is given."""
 
     chosen: Mapping[str, str] = field(default_factory=dict)
 
@@ -69,15 +69,16 @@ class Reading:
         return {place: option for place, option in self.chosen.items() if ours[place] != option}
 
     def cost(self, method: str, *, epsilon: float = 1.0) -> float:
-        """Return the ε that a release truly costs where one is stated, own tests aside.
+        """Return the ε that a release truly costs where one is stated, ignoring own tests.
 
-        What its noise gives by the exact calibration; a share of the noise counts for `dna` alone.
+        It follows from its noise by the exact calibration; a share of the noise applies to `dna`
+        alone.
         """
         share, target = self._noise(method, epsilon)
         return epsilon_of_mu(target.mu / share, target.delta)
 
     def _noise(self, method: str, epsilon: float) -> tuple[float, Target]:
-        """Return which share of the stated noise a method has, and what that is made for."""
+        """Return the share of the stated noise that a method has, and the target of that noise."""
         options = self.options()
         share = math.prod(o.noise_share for o in options) if method == "dna" else 1.0
         named = [o.overrides.get("privacy.calibration", Calibration.EXACT) for o in options]
@@ -114,7 +115,7 @@ def best_reading() -> Reading:
 
 
 def _epsilon_of(multiplier: float, target: Target) -> float:
-    """Return the ε for which a calibration gives noise of so many sensitivities."""
+    """Return the ε for which a calibration gives noise of `multiplier` sensitivities."""
     if target.calibration is Calibration.CLASSICAL:
         return classical_multiplier(1.0, target.delta) / multiplier
     if target.calibration is Calibration.RENYI:
@@ -124,7 +125,7 @@ def _epsilon_of(multiplier: float, target: Target) -> float:
 
 
 def _rates(s: "Scenario", swaps: set[str]) -> dict[str, Any]:
-    """Return the rates of errors of a scenario, exchanged or not."""
+    """Return the error rates of a scenario, exchanged or not."""
     written = s.false_positive_rate, s.false_negative_rate
     positive, negative = written[::-1] if "tests" in swaps else written
     rates = {"tests.false_positive_rate": positive, "tests.false_negative_rate": negative}

@@ -1,4 +1,4 @@
-"""Run the paper's figure and table again: what came of the runs, and which γ is best."""
+"""Reproduce the paper's figure and table, and choose the best γ."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -31,12 +31,12 @@ class Reproduction:
 
     Attributes:
         target: `figure` or `table`.
-        configs: what was to be run, by point.
-        study: what came of it.
-        claims: with their verdicts.
+        configs: the configurations to run, by point.
+        study: the results.
+        claims: the claims with their verdicts.
         notes: what a reader must know, failures included.
         size: how much was run.
-        failures: points without a row, and why; empty when all runs ended well.
+        failures: points without a row, and why; empty when all runs succeeded.
     """
 
     target: str
@@ -50,7 +50,7 @@ class Reproduction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GammaChoices:
-    """The best γ of methods.
+    """The best γ of each method.
 
     Attributes:
         rows: one per method and ε, as in `reference_data/best_gamma.csv`, with the means of all γ.
@@ -71,16 +71,16 @@ def reproduce(
     method: str | None = None,
     **where: Unpack[Where],
 ) -> Reproduction:
-    """Run the figure or the table and judge its claims; runs that the store has are not done again.
+    """Run the figure or the table and judge its claims; runs in the store are not repeated.
 
-    A run that fails takes its point with it: claims about that are not tested, and say why.
+    A failed run invalidates its point: claims about the point are not tested, and say why.
 
     Args:
         target: `figure` or `table`.
-        store: of the runs.
+        store: the store of the runs.
         size: how much to run.
-        method: only this one, beside the bounds.
-        where: the runs are done, as for `sweep`.
+        method: only this method, in addition to the bounds.
+        where: where the runs are done, as for `sweep`.
     """
     methods, notes = methods_of(target, method)
     configs = {point: configuration(point, size) for point in points_of(target, methods, size)}
@@ -98,7 +98,7 @@ def reproduce(
 
 
 def describe_failures(study: Study[Point]) -> tuple[str, ...]:
-    """Return one line for every method, setting and error of points without a row."""
+    """Return one line per method, setting and error, for points without a row."""
     counts = Counter((p.method, str(p.setting), f.error) for p, f in study.failures.items())
     return tuple(
         f"FAILED: {method} ({setting}) has no row in {n} scenario{'s' * (n > 1)}: {error}"
@@ -109,7 +109,7 @@ def describe_failures(study: Study[Point]) -> tuple[str, ...]:
 def choose_gammas(
     *, store: Path, size: Size = FULL, method: str | None = None, **where: Unpack[Where]
 ) -> GammaChoices:
-    """Return the best γ of every method and ε by the mean peak on validation seeds, with all means.
+    """Return the best γ per method and ε by mean peak on validation seeds, with all means.
 
     The rows have the form of `reference_data/best_gamma.csv`; the seeds are not used for anything
     else. With a failed run there is no choice: the best of the others might not be the best.

@@ -1,4 +1,4 @@
-"""How well a reading of the paper gives its published numbers: how many of them, in which order."""
+"""How well a reading of the paper matches its published numbers: how many, and their order."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ SCREENED = (  # scenarios on which readings are tried: three of the table, two m
 )
 _FEW = 4  # numbers; among fewer a rank correlation says nothing
 
-Number = tuple[str, Scenario]  # a method in a scenario, of which a peak is published
+Number = tuple[str, Scenario]  # a method in a scenario for which a peak is published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,8 @@ class Published:
 
     Attributes:
         target: `table`, or `figure` when the table does not have it.
-        value: in ‰.
-        half_width: of its 90 % interval; None when it was read off the plot.
+        value: the peak in ‰.
+        half_width: the half-width of its 90 % interval; None when it was read off the plot.
     """
 
     target: str
@@ -39,7 +39,7 @@ class Published:
 
 
 def published_numbers() -> dict[Number, Published]:
-    """Return every number of the table, and of the figure those that the table does not have."""
+    """Return every number of the table, and those of the figure that the table does not have."""
     found: dict[Number, Published] = {}
     for target in ("table", "figure"):
         for method, scenario, value, half_width in published_rows(target):
@@ -55,13 +55,13 @@ def screened_numbers(methods: Sequence[str]) -> list[Number]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How well a reading gives published numbers.
+    """How well a reading matches published numbers.
 
     Attributes:
-        hits: how many fall into our 90 % interval, their own interval counted.
+        hits: how many fall into our 90 % interval, allowing for their own interval.
         numbers: how many were compared.
-        rank_correlation: of our means with the published numbers (Spearman); NaN for few numbers.
-        distance: mean of |log(ours / published)|.
+        rank_correlation: Spearman's, of our means with the published numbers; NaN for few numbers.
+        distance: the mean of |log(ours / published)|.
     """
 
     hits: int
@@ -71,9 +71,10 @@ class Score:
 
     @property
     def order(self) -> tuple[float, float, float]:
-        """What readings are compared by: higher is better.
+        """The key by which readings are compared: higher is better.
 
-        Of the rank correlation one decimal counts: two neighbours that change places are chance.
+        Only one decimal of the rank correlation counts: two neighbours changing places may be
+        chance.
         """
         rank = 0.0 if math.isnan(self.rank_correlation) else self.rank_correlation
         return float(self.hits), round(rank, 1), 0.0 if self.hits else -self.distance

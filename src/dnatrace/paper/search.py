@@ -1,11 +1,11 @@
-"""The search for the reading of the paper that gives its numbers.
+"""The search for the reading of the paper that matches its numbers.
 
-Place by place, on common seeds, around the best reading known: every option of a place is run with
-everything else as it stands. Then two places at a time: options that alone were nearly as good as
-what stands. A reading is scored by how many published numbers of the table and the figure fall into
-our 90 % interval (their own interval counts) and by the rank correlation of our means with the
-published ones; where no number is met, by the mean distance of logarithms. What is no better than
-the reading that stands does not replace it.
+The search goes place by place, on common seeds, around the best reading known: every option of a
+place is run with everything else unchanged. Then two places at a time are tried: options that were
+nearly as good on their own as the current choice. A reading is scored by how many published numbers
+of the table and the figure fall into our 90 % interval (allowing for their own) and by the rank
+correlation of our means with the published ones; where no number is matched, by the mean distance
+of logarithms. A reading that is no better than the current one does not replace it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from dnatrace.sweeps.study import PER_MILLE, run_study
 from dnatrace.sweeps.sweep import Where
 
 SCREENING_SEEDS = (601, 602, 603, 604)  # used for nothing else
-NEARLY = 1  # numbers that an option may lack to be tried together with another
+NEARLY = 1  # matched numbers that an option may lack to be tried together with another
 MOST_PAIRED = 3  # options of the places of a method, the best first: at most three pairs
 
 Change = tuple[str, str]  # a place and the option that is tried there
@@ -30,13 +30,13 @@ Change = tuple[str, str]  # a place and the option that is tried there
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What was tried.
+    """One trial.
 
     Attributes:
-        changes: one place or two, with their options; none for the reading as it stands.
-        methods: on whose numbers.
-        score: on those.
-        means: peak in ‰ by (method, scenario), with the half-width of its 90 % interval.
+        changes: one place or two, with their options; none for the current reading.
+        methods: the methods on whose numbers it was tried.
+        score: the score on those numbers.
+        means: the peak in ‰ by (method, scenario), with the half-width of its 90 % interval.
         chosen: whether it became part of the best reading.
         error: why there is no score; empty when there is one.
     """
@@ -50,18 +50,18 @@ class Trial:
 
     @property
     def place(self) -> str:
-        """Where, in words."""
+        """The places, in words."""
         return " + ".join(place for place, _ in self.changes) or "two places"
 
     @property
     def option(self) -> str:
-        """Which, in words."""
+        """The options, in words."""
         return " + ".join(option for _, option in self.changes) or "as it stands"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What was tried, in order, and the reading that came out."""
+    """All trials, in order, and the resulting reading."""
 
     trials: tuple[Trial, ...]
     reading: Reading
@@ -85,14 +85,14 @@ def search(
     places: Sequence[Place] = PLACES,
     **where: Unpack[Where],
 ) -> Search:
-    """Search around a reading, one place at a time and then two, moving to what is better.
+    """Search around a reading, one place at a time and then two, moving to better readings.
 
     Args:
         size: how much to run; its seeds are common to all trials.
-        store: of the runs; those it has are not done again.
-        start: the reading to begin with; the best one known if absent.
-        places: in this order; those of areas under the curve are not about runs.
-        where: the runs are done, as for `sweep`.
+        store: the store of the runs; those it has are not repeated.
+        start: the reading to start from; the best one known if absent.
+        places: the places to try, in this order; those about areas under the curve need no runs.
+        where: where the runs are done, as for `sweep`.
     """
     runs = _Runs(size=size, store=store, where=where)
     reading, trials = start or best_reading(), list[Trial]()
@@ -112,10 +112,10 @@ def search(
 def nearly_as_good(
     trials: Sequence[Trial], methods: tuple[str, ...]
 ) -> list[tuple[Change, Change]]:
-    """Return pairs of options, of different places, that alone were nearly as good as the choice.
+    """Return pairs of options of different places that were each nearly as good as the choice.
 
-    An option counts if it met at most `NEARLY` numbers less than the choice; of these the
-    `MOST_PAIRED` best, the first of equals.
+    An option counts if it matched at most `NEARLY` numbers fewer than the choice; of these, the
+    `MOST_PAIRED` best are taken, the first among equals.
     """
     chosen = {trial.place: trial for trial in trials if trial.chosen}
     near = [
@@ -137,7 +137,7 @@ def _step(
     methods: tuple[str, ...],
     runs: _Runs,
 ) -> tuple[Reading, list[Trial]]:
-    """Return where the reading goes from here, and what was tried; of equals what stands."""
+    """Return the next reading and what was tried; the current one wins ties."""
     tried = _try(reading, proposed, methods, runs)
     ended = [trial for trial in tried if not trial.error]
     if not ended:
@@ -155,7 +155,7 @@ def _try(
     methods: tuple[str, ...],
     runs: _Runs,
 ) -> list[Trial]:
-    """Run every proposal on the numbers of some methods, everything else as in the reading."""
+    """Run every proposal on the numbers of some methods, with everything else as in the reading."""
     numbers = screened_numbers(methods)
     readings = {changes: reading.with_changes(changes) for changes in proposed}
     configs = {

@@ -34,12 +34,12 @@ THEIRS = "openabm"  # the simulator of the authors: OpenABM-Covid19
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What came out on one simulator.
+    """The results on one simulator.
 
     Attributes:
         simulator: its name.
         search: what was tried.
-        final: two readings on fresh seeds; None when it was not asked for.
+        final: two readings on fresh seeds; None when not asked for.
     """
 
     simulator: str
@@ -49,11 +49,11 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the search for a reading gave.
+    """The results of the search for a reading.
 
     Attributes:
         worlds: the city, and the authors' simulator where it is installed.
-        areas: under the curve, by dataset; empty without datasets.
+        areas: the areas under the curve, by dataset; empty without datasets.
         notes: what a reader must know.
     """
 
@@ -63,7 +63,7 @@ class Findings:
 
     @property
     def reading(self) -> Reading:
-        """The outcome: that of the city, with what the areas say about theirs."""
+        """The outcome: the reading found on the city, with the options that the areas decide."""
         return with_areas(self.worlds[0].search.reading, self.areas)
 
     @property
@@ -82,7 +82,7 @@ class Findings:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Claims about peaks, on fresh seeds; none without them."""
+        """The claims about peaks on fresh seeds; none without fresh seeds."""
         return tuple(
             claim if world.simulator == CITY else _elsewhere(claim, world.simulator)
             for world in self.worlds
@@ -126,17 +126,17 @@ def find(
 ) -> Findings:
     """Search on the screening seeds, judge on fresh ones, and compare areas on datasets.
 
-    All of it on the city and, where it is installed, on the authors' simulator as well; or on a
-    simulator by name.
+    All of this is done on the city and, where it is installed, on the authors' simulator as well;
+    or on the simulator named.
 
     Args:
-        size: how much to run; its own seeds are used for neither.
+        size: how much to run; its own seeds are used for neither purpose.
         fresh: whether to judge the outcome and our reading on fresh seeds.
-        most: how many of those; all when None.
+        most: how many fresh seeds; all when None.
         simulator: the only one to use; the city and the authors' when None.
-        store: of the runs; those it has are not done again.
-        data: a dataset or a directory of some, for the areas under the curve.
-        where: the runs are done, as for `sweep`.
+        store: the store of the runs; those it has are not repeated.
+        data: a dataset or a directory of datasets, for the areas under the curve.
+        where: where the runs are done, as for `sweep`.
     """
     few = SCREENING_SEEDS[:2] if size.is_small else SCREENING_SEEDS
     areas = tuple(area_trials(data)) if data is not None else ()
@@ -219,7 +219,7 @@ def _mean(number: Number, mean: float, half_width: float) -> str:
 
 
 def _costs(reading: Reading) -> dict[str, float]:
-    """Return the true cost of a release at ε = 1 by method, own tests aside."""
+    """Return the true cost of a release at ε = 1 by method, ignoring own tests."""
     return {method: reading.cost(method) for method in ("dpfn-s", "dna")}
 
 
@@ -316,7 +316,7 @@ def _place_table() -> list[str]:
 
 
 def trial_lines(trials: Sequence[Trial]) -> list[dict[str, str]]:
-    """Return what a terminal shows of trials."""
+    """Return what a terminal shows about trials."""
     return [
         {
             "place": trial.place,

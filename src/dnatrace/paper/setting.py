@@ -1,9 +1,9 @@
 """The paper's figure and table as configurations: methods, scenarios, settings, sizes.
 
 Every method runs at the published setting (preset `paper`: variant as published, γ = 0.7, P(I)),
-under the reading of the paper that gives its numbers best (preset `paper-best-reading`), and with
+under the reading of the paper that matches its numbers best (preset `paper-best-reading`), and with
 its sound variant at its own best γ (preset `standard`). `fn` without privacy, `public-only` without
-messages and `random` stand beside the first and the last.
+messages and `random` accompany the first and the last.
 """
 
 import math
@@ -23,8 +23,8 @@ from dnatrace.simulators.catalogue import SIMULATORS
 from dnatrace.simulators.city import CitySettings
 
 PUBLISHED_METHODS = ("traditional", "per-message", "dpfn", "dpfn-s", "dna")
-OUR_BEST = "tally"  # our best sound method, beside the published ones
-CITY = CitySettings.title()  # what runs where no other simulator is named
+OUR_BEST = "tally"  # our best sound method, next to the published ones
+CITY = CitySettings.title()  # the simulator where no other is named
 BOUNDS = ("fn", "public-only", "random")
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 ADHERENCES = (1.0, 0.8, 0.5)
@@ -45,7 +45,7 @@ class Setting(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """What varies besides the method."""
+    """What varies apart from the method."""
 
     epsilon: float = 1.0
     adherence: float = 1.0
@@ -67,9 +67,9 @@ class Size:
     """How much is run.
 
     Attributes:
-        seeds: common to all points.
-        epsilons: of the figure.
-        overrides: of every configuration.
+        seeds: the seeds, common to all points.
+        epsilons: the values of ε in the figure.
+        overrides: changes to every configuration.
         is_small: whether the numbers say little about a city of 10,000.
     """
 
@@ -101,16 +101,16 @@ QUICK = Size(
 
 
 def with_fresh_seeds(size: Size, *, most: int | None = None) -> Size:
-    """Return as much on seeds that are not the paper's: twenty, or as many as a small size has."""
+    """Return the size on seeds other than the paper's: twenty, or as many as a small size has."""
     n = len(size.seeds) if size.is_small else len(FRESH_SEEDS)
     return with_fewer_seeds(replace(size, seeds=FRESH_SEEDS[:n]), most)
 
 
 def with_fewer_seeds(size: Size, most: int | None) -> Size:
-    """Return as much on the first of its seeds; None takes all.
+    """Return the size with only the first `most` of its seeds; None takes all.
 
     Raises:
-        InputError: one seed has no interval, and there are not more than there are.
+        InputError: fewer than two seeds, which give no interval, or more than there are.
     """
     if most is None:
         return size
@@ -120,7 +120,7 @@ def with_fewer_seeds(size: Size, most: int | None) -> Size:
 
 
 def on_simulator(size: Size, name: str | None) -> Size:
-    """Return as much on another simulator; nothing is said about the one that is the default.
+    """Return the size on another simulator; the default one is not mentioned.
 
     Raises:
         InputError: there is no simulator of this name, or it cannot be used here.
@@ -157,7 +157,7 @@ def scenarios_of(target: str, size: Size) -> list[Scenario]:
 
 
 def points_of(target: str, methods: Sequence[str], size: Size) -> list[Point]:
-    """Return every point of a target; the bounds do not depend on ε and are there once."""
+    """Return every point of a target; the bounds do not depend on ε and appear once."""
     scenarios = scenarios_of(target, size)
     once = list(dict.fromkeys(replace(s, epsilon=Scenario().epsilon) for s in scenarios))
     points = []
@@ -201,7 +201,7 @@ def clips(method: str) -> bool:
 def published_model() -> str | None:
     """Return the shipped network of the published architecture, trained with F; None without one.
 
-    Of several, the one for the published γ and target comes first.
+    If there are several, the one for the published γ and target comes first.
     """
     published = getattr(load_config(preset="paper").method, "gamma", 1.0)
     models = [load_model(name) for name in model_names()]
@@ -217,7 +217,7 @@ def published_model() -> str | None:
 def best_gamma(method: str, epsilon: float) -> float:
     """Return the γ chosen on validation seeds for the nearest ε (on a log scale).
 
-    A method without a choice of its own takes that of `dpfn-s`, on whose statistic it rests.
+    A method without its own choice takes that of `dpfn-s`, on whose statistic it is based.
     """
     return float(_choice(method, epsilon)["gamma"])
 

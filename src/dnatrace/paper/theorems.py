@@ -32,7 +32,7 @@ from dnatrace.training.auc_table import short_name
 from dnatrace.training.evaluation import TestData
 
 SMALL = "SMALL VERSION: on a small run made for the occasion"
-CONTACTS_PER_DAY = 15  # about what people of the city meet
+CONTACTS_PER_DAY = 15  # roughly those of people in the city
 CLOSE_TO_ONE = 0.05  # a spectral norm up to 1.05 counts as close to 1
 NEGLIGIBLE = 0.005  # half a point of AUC
 AUC_TOLERANCE = 0.01  # a point of AUC: the published areas have no interval
@@ -133,7 +133,7 @@ def audit_claims(draws: int) -> list[Claim]:
 def _audit_claim(config: RunConfig, histories: tuple[OwnTests, ...], who: str, draws: int) -> Claim:
     """Return the claim that a release has the ε it states, for the history that shows most.
 
-    Every history has its part of the error probability, so that the confidence holds for all.
+    Every history has its share of the error probability, so that the confidence holds for all.
     """
     text = f"Lemma on Algorithm 1 ({config.method.name}), people {who}: the release has ε = 1"
     confidence = 1.0 - AUDIT_ERROR / len(histories)
@@ -225,10 +225,10 @@ def auc_tables(data: TestData) -> list[auc_table.AucTable]:
 
 
 def auc_claims(table: auc_table.AucTable) -> list[Claim]:
-    """Return the published areas and their order, beside those of an AUC table.
+    """Return the published areas and their order, next to those of an AUC table.
 
-    Under our reading they are of everybody, under the best one of whom that says. On a small run no
-    area is compared with a published one.
+    Under our reading they are over everybody, under the best reading over the people it names. On a
+    small run no area is compared with a published one.
     """
     ours, best = (_claims_of(table, group) for group in (Reading().group, best_reading().group))
     claims = [replace(a, best_reading=b) for a, b in zip(ours, best, strict=True)]
@@ -264,7 +264,7 @@ def _claims_of(table: auc_table.AucTable, group: str) -> list[Claim]:
 
 
 def _on_a_small_run(claim: Claim) -> Claim:
-    """Return a claim that says how small its run was, and judges no number by it."""
+    """Return a claim that says how small its run was, without judging any number."""
     verdict = Verdict.NOT_TESTED if claim.rule is Rule.NUMBER else claim.verdict
     return replace(claim, verdict=verdict, note=f"{SMALL}; {claim.note}")
 
@@ -272,7 +272,7 @@ def _on_a_small_run(claim: Claim) -> Claim:
 def _auc_order(
     values: dict[str, Any], areas: dict[str, Any], names: dict[str, str], better: str, worse: str
 ) -> Claim:
-    """Return the claim that one area is larger; against FN on the same people, which is sharper."""
+    """Return the claim that one area is larger; against FN, paired by person, which is sharper."""
     published = values["published"]
     high, low = areas["intervals"][better], areas["intervals"][worse]
     gain, interval = areas[better] - areas[worse], (high[0] - low[1], high[1] - low[0])

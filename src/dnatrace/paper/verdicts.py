@@ -1,11 +1,11 @@
-"""Claims of the paper beside what we find, and the rules by which they are judged.
+"""Claims of the paper next to what we find, and the rules by which they are judged.
 
-Three rules, stated with every claim:
+There are three rules, and each claim states its own:
 
 - **number**: a published number is reproduced when its interval overlaps ours. Its interval is the
   published one, or 15 % either way when it was read off a plot.
 - **order**: "A is lower than B" is reproduced when the 90 % interval of the difference over common
-  seeds lies below 0, reversed when it lies above, and not reproduced when it holds 0.
+  seeds lies below 0, reversed when it lies above, and not reproduced when it contains 0.
 - **bound**: a stated bound is reproduced when nothing found exceeds it, and reversed when something
   does.
 """
@@ -21,7 +21,7 @@ Interval = tuple[float, float]
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The outcome for a claim."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
@@ -45,11 +45,11 @@ class Claim:
         claim: what the paper says, in words.
         published: the number or bound it gives; None when it gives none.
         ours: what we find; None when it was not tested.
-        interval: 90 % interval of `ours`; None when it has none.
-        verdict: by `rule`.
+        interval: the 90 % interval of `ours`; None when it has none.
+        verdict: the verdict by `rule`.
         rule: how it is judged.
-        note: what a reader must know besides.
-        best_reading: the same claim under the reading of the paper that gives its numbers best;
+        note: what else a reader must know.
+        best_reading: the same claim under the reading of the paper that matches its numbers best;
             None where a reading makes no difference.
     """
 
@@ -63,7 +63,7 @@ class Claim:
     best_reading: "Claim | None" = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values; what is not finite is null."""
+        """Return plain values; numbers that are not finite are null."""
         other = self.best_reading
         values = asdict(replace(self, best_reading=None))
         values |= {"verdict": self.verdict.value, "rule": self.rule.value}
@@ -88,11 +88,11 @@ def judge_number(
     """Return a claim about a number: do the two intervals overlap?
 
     Args:
-        claim: in words.
+        claim: the claim in words.
         ours: what we find.
-        interval: of ours; None where it has no sampling error, NaN where one seed has none to tell.
-        published: the number.
-        half_width: of its interval; None when it was read off a plot.
+        interval: the interval of ours; None without sampling error, NaN for a single seed.
+        published: the published number.
+        half_width: the half-width of its interval; None when it was read off a plot.
         note: what a reader must know besides.
     """
     low, high = interval or (ours, ours)
@@ -138,7 +138,7 @@ def _measured(
     verdict: Verdict,
     note: str,
 ) -> Claim:
-    """Return a claim; one whose interval is not known, for want of seeds, is not tested."""
+    """Return a claim; one whose interval is unknown, for lack of seeds, is not tested."""
     unknown = interval is not None and any(map(math.isnan, interval))
     return Claim(
         claim=claim,

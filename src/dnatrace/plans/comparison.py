@@ -20,12 +20,14 @@ from dnatrace.plans.actions import (
     World,
 )
 from dnatrace.plans.budgets import Budgets
+from dnatrace.plans.instructions import share
 from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps.costs import Ratio, averted, nothing_of, ratio_of_means
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Study
 
 NOTHING, STATUS_QUO, PLAN = "nothing", "status quo", "plan"
+NEXT_BEST = "next best"  # the plan of the front with the fewest infections on validation seeds
 ONE_PERCENT = 0.01
 LOWER = 0.2  # of ε: what five times less privacy budget costs
 PRIVATE = NEWS  # better than `daily` at every ε that was measured
@@ -62,11 +64,6 @@ class Neighbours:
 
     configs: dict[str, RunConfig]
     steps: list[Step]
-
-
-def share(value: float) -> str:
-    """Return a share of people in percent."""
-    return f"{100.0 * value:.3g} %"
 
 
 def neighbours(action: Action, world: World, budgets: Budgets) -> Neighbours:
@@ -150,9 +147,10 @@ def margins(study: Study[str], steps: Sequence[Step]) -> list[dict[str, Any]]:
     rows = []
     for step in steps:
         infections = PER * -_change(study, step, "attack_rate")
-        home = _change(study, step, "isolation_person_days") / _people(study, step.more)
-        tests = _change(study, step, "tests_used") / _people(study, step.more)
+        home = _change(study, step, "isolation_person_days") / people_of(study, step.more)
+        tests = _change(study, step, "tests_used") / people_of(study, step.more)
         row: dict[str, Any] = {"key": step.key, "more_of": step.text}
+        row |= {"is_part": step.is_part}
         row |= named_interval("infections_averted", infections)
         row |= named_interval("days_at_home_per_person", home)
         row |= named_interval("tests_per_person", tests)
@@ -212,12 +210,13 @@ def _named(name: str, spread: Spread) -> dict[str, float | None]:
 
 def _per_person(study: Study[str], label: str, metric: str) -> Spread:
     found = study.spread(label, metric)
-    return Spread(values=found.values / _people(study, label), bounds=found.bounds)
+    return Spread(values=found.values / people_of(study, label), bounds=found.bounds)
 
 
 def _change(study: Study[str], step: Step, metric: str) -> NDArray[np.float64]:
     return study.difference(step.more, step.less, metric).values
 
 
-def _people(study: Study[str], label: str) -> NDArray[np.float64]:
+def people_of(study: Study[str], label: str) -> NDArray[np.float64]:
+    """Return the size of the population on every seed."""
     return study.spread(label, "people").values

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from dnatrace.plans import comparison, words
+from dnatrace.plans import assumptions, comparison, instructions, words
 from dnatrace.plans.actions import BOUNDS
-from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO, share
+from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
+from dnatrace.plans.instructions import share
+from dnatrace.plans.intervals import interval
 from dnatrace.plans.planning import TOLERANCE, Plan
 from dnatrace.plans.search import Tried
 from dnatrace.runs.quantities import shown
@@ -19,7 +21,7 @@ FRONT_HEAD = (
 
 
 SHORT_HEAD = (*("plan", "infections averted", "against status quo", "days at home", "tests", "ε"),)
-HEADINGS = {
+HEADINGS = {  # of what stands in a paragraph
     "brings": "What it brings",
     "costs": "What it costs",
     "promise": "What is promised to a person",
@@ -45,6 +47,8 @@ def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
         "front": [row | {"do": words.to_do(plan.front[row["label"]], plan)} for row in plan.rows()],
         "margins": comparison.margins(plan.study, plan.steps),
         "gap_recovered": comparison.gap_recovered(plan.study),
+        "other_worlds": assumptions.rows_of(plan.study, plan.other_worlds),
+        "next_best": plan.next_best,
         "averted": comparison.told_rows(plan.study, PLAN),
         "baselines": [other_row(plan, name) for name in (NOTHING, STATUS_QUO)],
         "bounds_not_private": [other_row(plan, name) for name in BOUNDS],
@@ -75,9 +79,12 @@ def front_cells(plan: Plan) -> list[list[str]]:
 
 
 def front_lines(plan: Plan) -> list[tuple[str, str]]:
-    """Return what is done in each plan of the front but the recommended one."""
+    """Return what each plan of the front does instead of the recommended one."""
     return [
-        (row["label"], " ".join(words.to_do(plan.front[row["label"]], plan)))
+        (
+            row["label"],
+            instructions.instead(plan.front[row["label"]], plan.action, plan.world, plan.budgets),
+        )
         for row in plan.rows()
         if not row["recommended"]
     ]
@@ -111,11 +118,11 @@ def _epsilon(row: dict[str, Any]) -> str:
 
 def _numbers(row: dict[str, Any]) -> list[str]:
     return [
-        words.interval(row, "infections_averted_vs_nothing"),
-        words.interval(row, "infections_averted_vs_status_quo"),
-        words.interval(row, "infected_share", 100.0),
-        words.interval(row, "days_at_home_per_person"),
-        words.interval(row, "tests_per_person"),
+        interval(row, "infections_averted_vs_nothing"),
+        interval(row, "infections_averted_vs_status_quo"),
+        interval(row, "infected_share", 100.0),
+        interval(row, "days_at_home_per_person"),
+        interval(row, "tests_per_person"),
     ]
 
 
@@ -139,55 +146,60 @@ def notes(plan: Plan, *, small: bool) -> list[str]:
         f"tested, {share(budgets.quarantine)} in quarantine (at home for another reason than a "
         f"positive result of their own), ε = {budgets.epsilon:g} for one test of a person.",
         f"Searched: {plan.effort.evaluations} proposals, {len(plan.search.tried)} of them "
-        f"different, on {plan.effort.first_seeds} validation seeds each, then {steps}. "
+        f"different, on the first {plan.effort.first_seeds} of the validation seeds, then {steps}. "
         f"Recommended: the fewest days at home among those that avert at least "
-        f"{1.0 - TOLERANCE:.0%} of what the best averts.",
-        f"All numbers below: {len(seeds)} fresh seeds ({seeds[0]} to {seeds[-1]}), "
+        f"{share(1.0 - TOLERANCE)} of what the best averts.",
+        f"All numbers: {len(seeds)} fresh seeds ({seeds[0]} to {seeds[-1]}), "
         f"{plan.world.usual.people:,} people, {plan.world.usual.days} days; infections per "
         f"{PER:,} people; means with 90 % Student-t intervals, differences paired by seed.",
     ]
 
 
+def title_of(plan: Plan) -> str:
+    """Return the title of a page."""
+    return f"What to do: {read_scenario(plan.world.scenario).title}"
+
+
 def markdown(plan: Plan, command: str, *, small: bool) -> list[str]:
-    """Return the plan as a page of Markdown."""
+    """Return the plan as a page of Markdown: what to do first, how it was made last."""
     said = words.recommendation(plan)
-    title = f"What to do: {read_scenario(plan.world.scenario).title}"
-    head = page_head(title, command, notes(plan, small=small))
-    gap = comparison.gap_recovered(plan.study)
+    head, *how = page_head(title_of(plan), command, notes(plan, small=small))
     return [
-        *head,
-        *("## Recommendation", ""),
-        *(f"- {line}" for line in said["do"]),
-        *("", f"**What it brings.** {said['brings']}"),
-        *("", f"**What it costs.** {said['costs']}"),
-        *("", f"**What is promised to a person.** {said['promise']}"),
-        *("", f"**What privacy costs.** {said['privacy']}{gap_words(gap)}"),
-        *("", "**What this does not know.**", ""),
-        *(f"- {line}" for line in said["unknown"]),
-        *("", "## What each constraint and each part is worth", ""),
-        *(f"- {line}" for line in words.margin_lines(plan)),
-        *("", "## The front", ""),
-        *markdown_table(FRONT_HEAD, front_cells(plan)),
-        "",
-        *(f"- {label}: {told}" for label, told in front_lines(plan)),
-        *("", "Not offered:", ""),
-        *markdown_table(FRONT_HEAD, other_cells(plan)),
+        *(head, ""),
+        *([f"**{WARNING}**", ""] if small else []),
+        *(said["in_short"], ""),
+        *("## What to do", "", *(f"- {line}" for line in said["do"]), ""),
+        *_paragraphs(said, "brings", "costs"),
+        *("## What it depends on", "", *(f"- {line}" for line in said["depends"]), ""),
+        *("## If the world is another one", "", WORLDS, ""),
+        *(f"- {line}" for line in words.world_lines(plan)),
+        *("", "## Who bears it", "", *(f"- {line}" for line in said["bears"]), ""),
+        *("## Privacy", "", *_paragraphs(said, "promise", "privacy")),
+        *("## What each part and each constraint is worth", "", WORTH, ""),
+        *(f"- {line}" for parts in (True, False) for line in words.margin_lines(plan, parts=parts)),
+        *("", "## The front", "", *markdown_table(FRONT_HEAD, front_cells(plan)), ""),
+        *("What they do instead of what is recommended:", ""),
+        *(f"- {label}: {told}." for label, told in front_lines(plan)),
+        *("", "Not offered:", "", *markdown_table(FRONT_HEAD, other_cells(plan))),
         *("", "## Who gains and who bears it, against the status quo", ""),
         *markdown_table(GROUP_HEAD, group_cells(plan)),
+        *("", "## What this does not know", "", *(f"- {line}" for line in said["unknown"])),
+        *("", "## How this was made", *how),
     ]
 
 
-def gap_words(gap: dict[str, Any] | None) -> str:
-    """Return which share of the gain of exact messages private ones have; nothing if unknown."""
-    if gap is None:
-        return ""
-    if gap["share"] is None or gap["low"] is None:
-        return (
-            " Exact messages are not shown to gain anything over public facts here, so there is no "
-            "gap of which private ones could have a share."
-        )
-    low, high = f"{gap['low']:.0%}", f"{gap['high']:.0%}"
-    return f" Private messages have {gap['share']:.0%} ({low} to {high}) of what exact ones gain."
+WORTH = (
+    f"With it instead of without it: infections per {PER:,} people, days at home and tests "
+    "per person. Parts of the plan first, then constraints and methods."
+)
+WORLDS = (
+    "The same plan, chosen for the world above, where one assumption is wrong; compared with what "
+    f"is done today in that very world, on the same fresh seeds, per {PER:,} people."
+)
+
+
+def _paragraphs(said: dict[str, Any], *keys: str) -> list[str]:
+    return [line for key in keys for line in (f"**{HEADINGS[key]}.** {said[key]}", "")]
 
 
 GROUP_HEAD = ("by", "group", "infections averted, ‰ of the group", "days at home more per person")
@@ -200,7 +212,7 @@ def group_cells(plan: Plan) -> list[list[str]]:
     for row in plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist():
         if row["quantity"] in scales and row["mean"] is not None:
             named = {f"n{end}": row[key] for end, key in _ENDS.items()}
-            told = words.interval(named, "n", scales[row["quantity"]])
+            told = interval(named, "n", scales[row["quantity"]])
             cells.setdefault((row["grouped_by"], row["group"]), []).append(told)
     return [[*group, *values] for group, values in cells.items()]
 
@@ -242,5 +254,6 @@ def plan_files(
         f"{stem}.html": page,
         f"{stem}-front.csv": as_csv(plan.rows()),
         f"{stem}-margins.csv": as_csv(margins),
+        f"{stem}-worlds.csv": as_csv(assumptions.rows_of(plan.study, plan.other_worlds)),
         f"{stem}-evaluations.csv": as_csv(evaluation_rows(plan)),
     }

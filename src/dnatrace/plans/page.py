@@ -9,6 +9,7 @@ import numpy as np
 from dnatrace._version import __version__
 from dnatrace.plans import comparison, files, words
 from dnatrace.plans.comparison import PER
+from dnatrace.plans.intervals import interval
 from dnatrace.plans.planning import Plan
 from dnatrace.report.page import asset, environment, security_policy
 from dnatrace.runs.scenarios import read_scenario
@@ -75,8 +76,8 @@ def chart(plan: Plan) -> dict[str, Any]:
             "y": y.place(row[up]),
             "x_ends": [x.place(value) for value in _interval(row, right)],
             "y_ends": [y.place(value) for value in _interval(row, up)],
-            "text": f"{row['label']}: {words.interval(row, up)} infections averted, "
-            f"{words.interval(row, right)} days at home per person",
+            "text": f"{row['label']}: {interval(row, up)} infections averted, "
+            f"{interval(row, right)} days at home per person",
         }
         for row in rows
     ]
@@ -100,15 +101,19 @@ def render(plan: Plan, command: str, *, small: bool) -> bytes:
     styles = asset("report.css") + _asset_of_plans()
     page = environment("dnatrace.plans").get_template("plan.html")
     text = page.render(
-        title=f"What to do: {read_scenario(plan.world.scenario).title}",
+        title=files.title_of(plan),
         styles=styles,
         policy=security_policy(styles),
         version=__version__,
         command=command,
         notes=files.notes(plan, small=small),
         said=words.recommendation(plan),
-        gap=files.gap_words(comparison.gap_recovered(plan.study)),
-        margins=words.margin_lines(plan),
+        warning=files.WARNING if small else "",
+        headings=files.HEADINGS,
+        about_worlds=files.WORLDS,
+        worlds=words.world_lines(plan),
+        about_margins=files.WORTH,
+        margins=[line for parts in (True, False) for line in words.margin_lines(plan, parts=parts)],
         chart=chart(plan),
         head=files.FRONT_HEAD,
         front=files.front_cells(plan),

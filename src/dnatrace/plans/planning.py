@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from dnatrace.errors import InputError
-from dnatrace.plans import comparison
+from dnatrace.plans import assumptions, comparison
 from dnatrace.plans.actions import FLOOR, METHODS, Action, World
+from dnatrace.plans.assumptions import Assumption, other_worlds
 from dnatrace.plans.budgets import Budgets, Outcome, outcome_of
-from dnatrace.plans.comparison import PLAN, baselines, neighbours, privacy_twins
+from dnatrace.plans.comparison import NEXT_BEST, PLAN, baselines, neighbours, privacy_twins
 from dnatrace.plans.search import Effort, Search, Tried, dominated
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
+from dnatrace.sweeps.processes import workers_stay
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Study, run_study
 from dnatrace.sweeps.sweep import Where, sweep
@@ -59,6 +61,9 @@ class Plan:
         study: of everything that was run on fresh seeds.
         uses: what every run of the front did there, by label.
         steps: what is compared there.
+        next_best: label of the other plan of the front with the fewest infections on validation
+            seeds; None where there is no other.
+        other_worlds: in which the plan was run, too.
     """
 
     world: World
@@ -70,6 +75,8 @@ class Plan:
     study: Study[str]
     uses: dict[str, list[Outcome]]
     steps: list[comparison.Step]
+    next_best: str | None
+    other_worlds: list[Assumption]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the front on fresh seeds, fewest infections first."""
@@ -178,7 +185,8 @@ class Planner:
 
         Nearly: all but `TOLERANCE` of the infections that it averts against the most infections
         among the finalists and nothing at all. Easiest: the fewest days at home, then tests, then
-        ε. Edge case: doing nothing is always among what is tried.
+        ε, then the smaller capacity for tests. Edge case: doing nothing is always among what is
+        tried.
         """
         finalists = search.finalists()
         if not finalists:
@@ -188,7 +196,7 @@ class Planner:
         least = infected.min()
         enough = infected <= least + TOLERANCE * max(0.0, nothing - least)
         able = [one for one, is_enough in zip(finalists, enough, strict=True) if is_enough]
-        return min(able, key=lambda one: (*one.goals()[1:], one.action.epsilon))
+        return min(able, key=lambda one: (*one.goals()[1:], one.action.epsilon, one.action.tests))
 
     def _infected_without_anything(self, n_seeds: int) -> float:
         config = baselines(self.world)[comparison.NOTHING]
@@ -221,6 +229,9 @@ class Planner:
         configs = baselines(self.world)
         configs |= {name: one.config(self.world, self.budgets) for name, one in front.items()}
         configs |= beside.configs | twins.configs
+        others, next_best = other_worlds(self.world), _next_best(search, front)
+        looked_at = {PLAN: action} | ({NEXT_BEST: front[next_best]} if next_best else {})
+        configs |= assumptions.configurations(others, looked_at, self.budgets)
         self.evaluate(list(configs.values()), self.fresh_seeds)
         study = run_study(configs, seeds=self.fresh_seeds, store=self.store, **self.where)
         # They are in the store now. A plan that used more on any of these days is not offered.
@@ -239,6 +250,8 @@ class Planner:
             study=study,
             uses=uses,
             steps=sorted([*beside.steps, *twins.steps], key=lambda step: step.is_part),
+            next_best=next_best if next_best in front else None,
+            other_worlds=others,
         )
 
 
@@ -247,24 +260,35 @@ def _within(outcomes: Sequence[Outcome], budgets: Budgets) -> bool:
 
 
 def _front(search: Search, action: Action) -> dict[str, Action]:
-    """Return actions of the front of the finalists, evenly from few days at home to many."""
+    """Return actions of the front of the finalists, evenly from few days at home to many.
+
+    Of several with the same outcome, sizes that were never filled for instance, there is one.
+    """
     finalists = search.finalists()
     goals = np.array([one.goals() for one in finalists])
-    best = [
-        (tuple(goal[[1, 0, 2]]), one.action)
-        for goal, one, worse in zip(goals, finalists, dominated(goals), strict=True)
-        if not worse and one.action != action
-    ]
-    best.sort(key=lambda pair: pair[0])
+    by_goals: dict[tuple[float, ...], Action] = {}
+    for goal, one, worse in zip(goals, finalists, dominated(goals), strict=True):
+        place = tuple(float(value) for value in goal[[1, 0, 2]])
+        if not worse and by_goals.get(place) != action:
+            by_goals[place] = one.action
+    best = sorted((pair for pair in by_goals.items() if pair[1] != action), key=lambda p: p[0])
     n = min(MOST_OF_FRONT, len(best))
     places = np.unique(np.linspace(0, max(0, len(best) - 1), n).round().astype(int))
     return {f"alternative {k}": best[place][1] for k, place in enumerate(places, start=1)}
 
 
+def _next_best(search: Search, front: dict[str, Action]) -> str | None:
+    """Return the label of the plan beside the chosen one with the fewest infections so far."""
+    infected = {one.action: float(one.goals()[0]) for one in search.finalists()}
+    others = {label: infected[one] for label, one in front.items() if label != PLAN}
+    return min(others, key=others.__getitem__, default=None)
+
+
 def make_plan(planner: Planner, track: Track | None = None) -> Plan:
     """Return a plan; `track` wraps its stages, for instance with a progress bar."""
     stages = planner.stages()
-    for _ in track(stages, planner.n_stages) if track else stages:
-        pass
+    with workers_stay():
+        for _ in track(stages, planner.n_stages) if track else stages:
+            pass
     assert planner.plan is not None  # the last stage makes it
     return planner.plan

@@ -26,7 +26,7 @@ HOUSEHOLD_DAYS = (0, 5, 7, 10, 14)
 SCORE_DAYS = (5, 7, 10, 14)
 SIZE = 0.25  # the step of sizes, which are shares of a budget
 LOWER_EPSILON = 0.2  # of the budget: five times less to spend
-LEAST_IN_BATCH, MOST_IN_BATCH = 4, 20  # workers are started anew for every batch
+LEAST_IN_BATCH, MOST_IN_BATCH = 4, 20  # none of a batch learns from another of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

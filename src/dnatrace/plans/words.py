@@ -3,141 +3,59 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dnatrace.plans import comparison
-from dnatrace.plans.actions import (
-    FLOOR,
-    METHODS,
-    NO_SCORES,
-    TRUTH,
-    Action,
-    follow,
-    has_staff,
-    people_ask,
-)
+from dnatrace.plans import assumptions, comparison, instructions
+from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, TRUTH, Action, follow
 from dnatrace.plans.budgets import Budgets
-from dnatrace.plans.comparison import PER, STATUS_QUO, share
+from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
+from dnatrace.plans.instructions import share
+from dnatrace.plans.intervals import (
+    fewer,
+    interval,
+    is_gain,
+    is_loss,
+    is_told,
+    more,
+)
 from dnatrace.plans.planning import Plan
-from dnatrace.policy.household import Trigger
-from dnatrace.runs.quantities import shown
 from dnatrace.runs.scenarios import read_scenario
 
-_NOTHING = 5e-4
+_AVERTED = "infections_averted"
+_VERSUS_TODAY = "infections_averted_vs_status_quo"
+_VERSUS_NEXT_BEST = "infections_averted_vs_next_best"
+_COUNTED = {  # what is averted, as people speak of it
+    "infections": "infections",
+    "deaths": "deaths",
+    "hospital peak": "people in hospital at the peak",
+}
+NOTHING_FOUND = "Nothing was found within these budgets that averts infections in this world."
 NOT_KNOWN = (
     "The numbers are those of a simulated city, not of yours: its contacts, its disease and who "
-    "follows are assumptions with the sources that `dnatrace config scenarios` lists, and no "
-    "uncertainty about them is in the intervals, which tell chance between runs alone.",
+    "follows are assumptions with the sources that `dnatrace config scenarios` lists. Intervals "
+    "tell chance between runs alone.",
     "Levers that the package does not have (masks, closing schools for this purpose, borders) "
     "were not tried, nor sizes between those of the search.",
     "What tests, calls and days at home cost in money, and what they cost those who bear them.",
 )
 
 
-def interval(row: Mapping[str, Any], name: str, scale: float = 1.0) -> str:
-    """Return a mean with its interval."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    mean = _shown(scale * row[name])
-    if low is None:
-        return f"{mean} (one seed: no interval)"
-    return f"{mean} ({_shown(scale * low)} to {_shown(scale * high)})"
-
-
-def _shown(value: float) -> str:
-    """Return a number; what is as good as nothing is 0."""
-    return shown(0.0 if abs(value) < _NOTHING else value)
-
-
 def to_do(action: Action, plan: Plan) -> list[str]:
     """Return what is to be done, one instruction per line."""
-    return [
-        *_tests(action, plan),
-        *_home(action, plan),
-        *_scores(action),
-    ] or ["Do nothing."]
-
-
-def _tests(action: Action, plan: Plan) -> list[str]:
-    total = action.tests * plan.budgets.tests
-    if total == 0.0:
-        return []
-    lines = [f"Test up to {share(total)} of the people per day."]
-    asked = people_ask(plan.world.usual) and action.for_scores < 1.0
-    if asked:
-        most = share(total * (1.0 - action.for_scores))
-        lines.append(f"People with symptoms come first, up to {most} of the people per day.")
-    if action.method != NO_SCORES:
-        what = "What they leave goes" if asked else "All tests go"
-        lines.append(f"{what} to the app users with the highest scores.")
-    if action.to_release:
-        most = share(total * action.to_release)
-        lines.append(f"Up to {most} of the people per day are tested in quarantine, to end it.")
-    if action.waits:
-        lines.append("People with symptoms stay at home until they have their result.")
-    return lines
-
-
-def _home(action: Action, plan: Plan) -> list[str]:
-    lines = []
-    most = share(plan.budgets.quarantine)
-    if action.household_days:
-        when = {
-            Trigger.POSITIVE.value: "Housemates of a person who tested positive",
-            Trigger.SYMPTOMS.value: "People with symptoms and their housemates",
-        }[action.household_trigger]
-        lines.append(f"{when} stay at home for {action.household_days} days.")
-    if action.by_score:
-        filled = share(action.by_score * plan.budgets.quarantine)
-        lines.append(
-            f"App users with the highest scores stay at home for {action.score_days} days without "
-            f"a test, up to {filled} of the people at once."
-        )
-    if action.negative_ends:
-        lines.append("A negative test of one's own ends a quarantine.")
-    if lines:
-        lines.append(
-            f"Never more than {most} of the people in quarantine; a lot decides beyond it."
-        )
-    if has_staff(plan.world.usual):
-        kept = "as in the scenario" if action.staff else "no longer"
-        lines.append(f"Staff trace contacts by hand {kept}.")
-    return lines
-
-
-def _scores(action: Action) -> list[str]:
-    if action.method == NO_SCORES:
-        return []
-    if action.epsilon == 0.0:
-        return [f"Scores come from public facts alone ({action.method}): no phone sends anything."]
-    return [f"Scores come from {action.method} with ε = {action.epsilon:g} per person."]
-
-
-def promise(action: Action, plan: Plan) -> str:
-    """Return what is promised to a person."""
-    delta = plan.world.config(**METHODS[action.method]).privacy.delta
-    if action.epsilon == 0.0:
-        text = "No message about anybody leaves a phone; scores tell nobody of another's test."
-    else:
-        text = (
-            f"Whatever one other person's phone ever shows, it tells of one test result of yours "
-            f"no more than ε = {action.epsilon:g} allows (δ = {delta:g}), given everybody else's "
-            "tests and who met whom; with the noise `secure`, for the noise of these runs is a "
-            "simulation's."
-        )
-    policy = action.config(plan.world, plan.budgets).policy
-    if policy.tells_of_cases:
-        text += " Not covered: those who are sent home because of a case learn of it without noise."
-    return text
+    return instructions.to_do(action, plan.world, plan.budgets)
 
 
 def recommendation(plan: Plan) -> dict[str, Any]:
-    """Return the plan in words: what to do, what it brings and costs, what nobody knows."""
+    """Return the plan in words: what to do, what it brings and costs, what it depends on."""
     row = next(row for row in plan.rows() if row["recommended"])
     return {
+        "in_short": _in_short(plan, row),
         "do": to_do(plan.action, plan),
         "brings": _brings(plan, row),
         "costs": _costs(plan, row),
+        "depends": depends_lines(plan),
+        "bears": bears_lines(plan),
         "promise": promise(plan.action, plan),
         "privacy": _price_of_privacy(plan),
-        "unknown": [*_world_words(plan), *NOT_KNOWN],
+        "unknown": list(NOT_KNOWN),
         "action": action_values(plan.action, plan.budgets),
     }
 
@@ -160,76 +78,268 @@ def action_values(action: Action, budgets: Budgets) -> dict[str, Any]:
     }
 
 
-def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
-    seeds = len(plan.study.seeds)
-    nothing, usual = (
-        interval(row, f"infections_averted_vs_{name}") for name in ("nothing", "status_quo")
-    )
+def _in_short(plan: Plan, row: Mapping[str, Any]) -> str:
+    """Return what to do and what it brings, in three sentences at most."""
+    do = instructions.in_short(plan.action, plan.world, plan.budgets)
     if row["infections_averted_vs_nothing"] == 0.0:
-        return "Nothing was found within these budgets that averts infections in this world."
-    told = row["infections_averted_vs_status_quo_low"]
-    sure = "" if told is None or told > 0.0 else " It is not told apart from the status quo."
+        return f"{do} {NOTHING_FOUND}"
+    changed = fewer(row, _VERSUS_TODAY, "infections")
+    home = more(_per_person(plan, "isolation_person_days"), "n", "days at home per person")
+    brings = f"Compared with what is done today that means {changed} per {PER:,} people in "
+    brings += f"{plan.world.usual.days} days, and {home}."
+    return " ".join([do, brings, *_robust(plan)])
+
+
+def _robust(plan: Plan) -> list[str]:
+    """Return whether the plan is better than today in the other worlds, too."""
+    rows = _worlds(plan)
+    if not rows:
+        return []
+    lost = [row["if"] for row in rows if not is_gain(row, _VERSUS_TODAY)]
+    said = f"It is not shown to be better than today if {'; nor if '.join(lost)}."
+    if not lost:
+        tried = ", ".join(row["key"] for row in rows)
+        said = f"It stays better than today where one assumption is wrong ({tried})."
+    lines = [said]
+    passed = [row["if"] for row in rows if is_loss(row, _VERSUS_NEXT_BEST)]
+    if passed and plan.next_best:
+        lines.append(
+            f"The next best plan ({plan.next_best}) averts more if {'; or if '.join(passed)}."
+        )
+    return lines
+
+
+def _per_person(plan: Plan, metric: str, than: str = STATUS_QUO) -> dict[str, float | None]:
+    """Return how much more of something the plan uses per person, as `n`."""
+    found = plan.study.difference(PLAN, than, metric).values
+    return comparison.named_interval("n", found / comparison.people_of(plan.study, PLAN))
+
+
+def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
+    if row["infections_averted_vs_nothing"] == 0.0:
+        return NOTHING_FOUND
+    told = {
+        (found["against"], found["quantity"]): {
+            "n": found["mean"],
+            "n_low": found["low"],
+            "n_high": found["high"],
+        }
+        for found in comparison.told_rows(plan.study, PLAN)
+        if found["mean"] is not None
+    }
+    scale = PER / plan.world.usual.people
+    lines = []
+    for against, name in (
+        (STATUS_QUO, "what is done today (the scenario without tracing)"),
+        (NOTHING, "doing nothing"),
+    ):
+        parts = [
+            fewer(told[against, f"{what} averted"], "n", people, scale)
+            for what, people in _COUNTED.items()
+            if (against, f"{what} averted") in told
+        ]
+        lines.append(f"against {name} {', '.join(parts)}")
+    usual = comparison.goals_of(plan.study, STATUS_QUO)
     return (
-        f"Per {PER:,} people over {plan.world.usual.days} days: {nothing} infections averted "
-        f"against doing nothing, {usual} against the status quo of the scenario (its levers "
-        f"without tracing).{sure} Means and 90 % intervals over {seeds} fresh seeds, paired; "
-        f"{interval(row, 'infected_share', 100.0)} % of the people are infected in the end."
+        f"{interval(row, 'infected_share', 100.0)} % of the people are infected in the end, today "
+        f"{interval(usual, 'infected_share', 100.0)} %. Per {PER:,} people over "
+        f"{plan.world.usual.days} days: {'; '.join(lines)}."
     )
 
 
 def _costs(plan: Plan, row: Mapping[str, Any]) -> str:
+    home, tests = (_per_person(plan, key) for key in ("isolation_person_days", "tests_used"))
+    days, used = "days_at_home_per_person", "tests_per_person"
     usual = comparison.goals_of(plan.study, STATUS_QUO)
     return (
-        f"{interval(row, 'days_at_home_per_person')} days at home per person in all (status quo "
-        f"{interval(usual, 'days_at_home_per_person')}) and {interval(row, 'tests_per_person')} "
-        f"tests per person (status quo {interval(usual, 'tests_per_person')}). On the busiest day "
+        f"{interval(row, days)} days at home per person, for whatever reason, today "
+        f"{interval(usual, days)}: {more(home, 'n', 'days')}. {interval(row, used)} tests per "
+        f"person, today {interval(usual, used)}: {more(tests, 'n', 'tests')}. On the busiest day "
         f"of any run {share(row['most_tested_on_a_day'])} of the people were tested and "
         f"{share(row['most_in_quarantine_on_a_day'])} were in quarantine."
     )
 
 
-def _price_of_privacy(plan: Plan) -> str:
-    """Return what messages gain, private or exact."""
-    worth = {row["key"]: row for row in comparison.margins(plan.study, plan.steps)}
-    exact = worth["exact messages"]
-    text = (
-        f"With the same policy, exact counts of positive tests (not private) avert "
-        f"{interval(exact, 'infections_averted')} infections per {PER:,} people more than {FLOOR}"
-    )
-    truth = comparison.named_interval(
-        "infections_averted",
-        PER * -plan.study.difference(TRUTH, FLOOR, "attack_rate").values,
-    )
-    if "messages" in worth:
-        private = interval(worth["messages"], "infections_averted")
-        text += f"; private ones at ε = {plan.budgets.epsilon:g} {private} more"
-    text += (
-        f". To know who is infected would avert {interval(truth, 'infections_averted')} more: "
-        "what a better method could still gain."
-    )
-    if plan.action.epsilon == 0.0 and plan.action.method != NO_SCORES and "messages" in worth:
-        text += " Messages were not shown to pay on the validation seeds, so none are sent."
+def depends_lines(plan: Plan) -> list[str]:
+    """Return what the plan stands and falls with: who follows, its parts, the next best plan."""
+    usual = plan.world.usual
+    adoption = usual.app.adoption
+    users = "some, by age," if isinstance(adoption, list) else share(adoption)
+    lines = [
+        f"Assumed: {read_scenario(plan.world.scenario).title}. {users} have the app, "
+        f"{share(usual.isolation.adherence)} isolate after a positive result and "
+        f"{share(follow(usual, 'household'))} of those told to stay at home do."
+    ]
+    return [*lines, *_part_lines(plan), *_next_best_lines(plan)]
+
+
+def _part_lines(plan: Plan) -> list[str]:
+    """Return which part is worth the most, and which could be left out."""
+    parts = [row for row in comparison.margins(plan.study, plan.steps) if row["is_part"]]
+    gains = [row for row in parts if is_told(row, _AVERTED) and row[_AVERTED] > 0.0]
+    lines = []
+    if gains:
+        best = max(gains, key=lambda row: float(row[_AVERTED]))
+        lines.append(
+            f"Worth the most of its parts: {best['more_of']}. Without it "
+            f"{interval(best, _AVERTED)} infections more per {PER:,} people."
+        )
+    idle = [row["more_of"] for row in parts if is_told(row, _AVERTED) is False]
+    if idle:
+        lines.append(
+            f"Not shown to avert anything beside the rest: {', '.join(idle)}. Whoever must save "
+            "effort saves it there first."
+        )
+    return lines
+
+
+def _next_best_lines(plan: Plan) -> list[str]:
+    if plan.next_best is None:
+        return []
+    averted = -PER * plan.study.difference(PLAN, plan.next_best, "attack_rate").values
+    home = _per_person(plan, "isolation_person_days", plan.next_best)
+    other = plan.front[plan.next_best]
+    differs = instructions.instead(other, plan.action, plan.world, plan.budgets)
+    gain = fewer(comparison.named_interval("n", averted), "n", "infections")
+    return [
+        f"The next best that was found ({plan.next_best}) differs in this: {differs}. Compared "
+        f"with it the plan has {gain} per {PER:,} people, and "
+        f"{more(home, 'n', 'days at home per person')}."
+    ]
+
+
+def bears_lines(plan: Plan) -> list[str]:
+    """Return who bears the plan and may be against it."""
+    lines = []
+    for by in ("household size", "age"):
+        days = _groups(plan, by, "isolation_days_per_person")
+        if len(days) < 2:
+            continue
+        most, least = (pick(days, key=lambda row: float(row["n"])) for pick in (max, min))
+        lines.append(
+            f"By {by} the most is borne by {_people(most, by)}: "
+            f"{more(most, 'n', 'days at home per person')} than today; the least by "
+            f"{_people(least, by)}: {more(least, 'n', 'days at home per person')}."
+        )
+        gains = _groups(plan, by, "infections averted")
+        vain = [_people(row, by) for row in gains if is_told(row, "n") is False]
+        if vain:
+            lines.append(f"No fewer infections that could be told: {', '.join(vain)}.")
+    for key, what in (
+        ("isolation_person_days", "all days at home"),
+        ("quarantine_person_days", "those without a positive result of one's own"),
+    ):
+        needless = _needless(plan, key)
+        lines += [] if needless is None else [f"Of {what} {needless} are of people not infected."]
+    return lines
+
+
+def _people(row: Mapping[str, Any], by: str) -> str:
+    if by == "age":
+        return f"people of {row['group']}"
+    return "people who live alone" if row["group"] == "1" else f"households of {row['group']}"
+
+
+def _needless(plan: Plan, key: str) -> str | None:
+    """Return which share of days at home are of people who are not infected."""
+    of = plan.study.summaries[PLAN]
+    days, idle = (sum(float(s.get(k) or 0.0) for s in of) for k in (key, f"{key}_uninfected"))
+    return share(round(idle / days, 2)) if days else None
+
+
+def _groups(plan: Plan, by: str, quantity: str) -> list[dict[str, Any]]:
+    found = plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist()
+    return [
+        {"group": row["group"], "n": row["mean"], "n_low": row["low"], "n_high": row["high"]}
+        for row in found
+        if (row["grouped_by"], row["quantity"]) == (by, quantity) and row["mean"] is not None
+    ]
+
+
+def promise(action: Action, plan: Plan) -> str:
+    """Return what is promised to a person."""
+    delta = plan.world.config(**METHODS[action.method]).privacy.delta
+    if action.epsilon == 0.0:
+        text = "No message about anybody leaves a phone; scores tell nobody of another's test."
+    else:
+        text = (
+            f"Whatever one other person's phone ever shows, it tells of one test result of yours "
+            f"no more than ε = {action.epsilon:g} allows (δ = {delta:g}), given everybody else's "
+            "tests and who met whom; with the noise `secure`, for the noise of these runs is a "
+            "simulation's."
+        )
+    policy = action.config(plan.world, plan.budgets).policy
+    if policy.tells_of_cases:
+        text += " Not covered: those who are sent home because of a case learn of it without noise."
     return text
 
 
-def _world_words(plan: Plan) -> list[str]:
-    """Return the assumptions that decide: who has the app, who follows."""
-    usual = plan.world.usual
-    stays, adoption = follow(usual, "household"), usual.app.adoption
-    users = "some, by age," if isinstance(adoption, list) else share(adoption)
-    return [
-        f"Assumed: {read_scenario(plan.world.scenario).title}. {users} have "
-        f"the app, {share(usual.isolation.adherence)} isolate after a positive result and "
-        f"{share(stays)} of those told to stay at home do."
-    ]
+def _price_of_privacy(plan: Plan) -> str:
+    """Return what messages gain, private or exact, over public facts by the same policy."""
+    worth = {row["key"]: row for row in comparison.margins(plan.study, plan.steps)}
+    text = (
+        f"The same policy with messages instead of {FLOOR}, per {PER:,} people. Exact counts of "
+        f"positive tests, which are not private: {_gain(worth['exact messages'])}."
+    )
+    if "messages" in worth:
+        text += f" Private ones at ε = {plan.budgets.epsilon:g}: {_gain(worth['messages'])}."
+    averted = -PER * plan.study.difference(TRUTH, FLOOR, "attack_rate").values
+    text += f" Knowing who is infected: {_gain(comparison.named_interval(_AVERTED, averted))}; "
+    text += "that is what a better method could still gain."
+    if plan.action.epsilon == 0.0 and plan.action.method != NO_SCORES and "messages" in worth:
+        text += " Messages were not shown to pay on the validation seeds, so none are sent."
+    return text + _gap(comparison.gap_recovered(plan.study))
 
 
-def margin_lines(plan: Plan) -> list[str]:
-    """Return what each constraint and each part of the plan is worth, one line each."""
+def _gain(row: Mapping[str, Any]) -> str:
+    return fewer(row, _AVERTED, "infections")
+
+
+def _gap(gap: Mapping[str, Any] | None) -> str:
+    """Return which share of the gain of exact messages private ones have; nothing if unknown."""
+    if gap is None:
+        return ""
+    if gap["share"] is None or gap["low"] is None:
+        return (
+            " As exact messages are not shown to gain anything here, the promise to a person costs "
+            "nothing that could be told."
+        )
+    low, mean, high = (f"{100.0 * gap[key]:.0f}" for key in ("low", "share", "high"))
+    return f" Private messages have {mean} % ({low} to {high} %) of what exact ones gain."
+
+
+def margin_lines(plan: Plan, *, parts: bool) -> list[str]:
+    """Return what each part of the plan is worth, or each constraint, one line each."""
     return [
-        f"{row['more_of'][0].upper()}{row['more_of'][1:]}: worth "
-        f"{interval(row, 'infections_averted')} infections averted per {PER:,} people, at "
-        f"{interval(row, 'days_at_home_per_person')} days at home and "
-        f"{interval(row, 'tests_per_person')} tests more per person."
+        f"{row['more_of'][0].upper()}{row['more_of'][1:]}: "
+        f"{fewer(row, _AVERTED, 'infections')}, "
+        f"{more(row, 'days_at_home_per_person', 'days at home')}, "
+        f"{more(row, 'tests_per_person', 'tests')}."
         for row in comparison.margins(plan.study, plan.steps)
+        if row["is_part"] == parts
     ]
+
+
+def _worlds(plan: Plan) -> list[dict[str, Any]]:
+    return assumptions.rows_of(plan.study, plan.other_worlds)
+
+
+def world_lines(plan: Plan) -> list[str]:
+    """Return what becomes of the plan where the world is another one, one line each."""
+    return [_world_line(plan, row) for row in _worlds(plan)]
+
+
+def _world_line(plan: Plan, row: Mapping[str, Any]) -> str:
+    here = comparison.goals_of(plan.study, PLAN)["infected_share"]
+    usual = comparison.goals_of(plan.study, STATUS_QUO)["infected_share"]
+    if (row["infected_share"], row["infected_share_status_quo"]) == (here, usual):
+        return f"If {row['if']}: all stays the same, for nothing that is done depends on it."
+    text = (
+        f"If {row['if']}: {interval(row, 'infected_share', 100.0)} % are infected in the end, with "
+        f"what is done today {interval(row, 'infected_share_status_quo', 100.0)} %; "
+        f"{fewer(row, _VERSUS_TODAY, 'infections')}, "
+        f"{more(row, 'days_at_home_more_per_person', 'days at home per person')}."
+    )
+    if plan.next_best is not None and _VERSUS_NEXT_BEST in row:
+        text += f" Compared with {plan.next_best}: {fewer(row, _VERSUS_NEXT_BEST, 'infections')}."
+    return text

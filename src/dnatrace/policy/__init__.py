@@ -1,1 +1,1 @@
-"""Who is tested and who isolates, from released scores and results alone."""
+"""Decide who is tested and who isolates, from released scores and results alone."""

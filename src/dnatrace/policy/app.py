@@ -19,7 +19,7 @@ class AppRules(Settings):
     @model_validator(mode="after")
     def _nine(self) -> Self:
         if isinstance(self.adoption, list) and len(self.adoption) != N_AGE_GROUPS:
-            raise ValueError(f"give one share or {N_AGE_GROUPS}, one for each age group")
+            raise ValueError(f"give one share or {N_AGE_GROUPS}, one per age group")
         return self
 
     @property

@@ -27,15 +27,15 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Situation:
-    """What a policy knows of a day besides the scores that were released the day before.
+    """What a policy knows about a day in addition to the scores released the day before.
 
     Attributes:
         day: from 1.
         eligible: who can be tested: alive, with the app, not in isolation, not waiting for a test
             or a result; bool [people].
         most_tests: how many people can be tested on the day.
-        reachable: who can be tested if the policy comes to them: alive, not waiting for a test or
-            a result, at home or not, with the app or without; bool [people].
+        reachable: who can be tested if the tests come to them: alive, not waiting for a test or a
+            result, at home or not, with the app or without; bool [people].
         onsets: whose symptoms began today, a `Severity`, uint8 [people].
     """
 
@@ -48,17 +48,17 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evening:
-    """What a policy that follows up learns at the end of a day.
+    """What a policy with follow-up learns at the end of a day.
 
     Attributes:
         day: from 1.
         released: the scores of the day.
         positives: who learned of a positive result today, ids.
-        negatives: who learned of a negative one, ids.
+        negatives: who learned of a negative result today, ids.
         onsets: whose symptoms began today, a `Severity`, uint8 [people].
-        households: int32 [people].
-        has_app: bool [people].
-        alive: bool [people].
+        households: everybody's household, int32 [people].
+        has_app: who has the app, bool [people].
+        alive: who is alive, bool [people].
         contacts: everybody's contacts of the day; None unless the settings of the policy say that
             it `reads_contacts`.
     """
@@ -76,11 +76,11 @@ class Evening:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measures:
-    """What a policy did on a day besides tests and the isolation of positives.
+    """What a policy did on a day apart from testing and isolating positives.
 
     Attributes:
-        quarantined: who stayed at home for another reason than a positive result of their own,
-            bool [people].
+        quarantined: who stayed at home for a reason other than their own positive result, bool
+            [people].
         notices: how many people were asked to be tested or to stay at home.
     """
 
@@ -89,7 +89,7 @@ class Measures:
 
 
 class Policy(Protocol):
-    """Decisions about tests and isolation: `start`, then the three others once per day.
+    """Decisions about tests and isolation: `start`, then the other three once per day.
 
     The state is what the policy remembers; a policy object itself never changes.
     """
@@ -109,10 +109,10 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Publishes(Protocol):
-    """A policy that publishes something made of scores, which costs privacy."""
+    """A policy that publishes something computed from scores, which costs privacy."""
 
     def selection(self, state: Any) -> SelectionEvent | None:
-        """Return what was spent by the last choice."""
+        """Return what the last choice spent."""
 
 
 @runtime_checkable
@@ -128,7 +128,7 @@ class FollowsUp(Protocol):
 
 @runtime_checkable
 class KeepsDiary(Protocol):
-    """A policy under which people fall ill visibly, are told of cases or stay at home."""
+    """A policy under which people notice illness, are told of cases or stay at home."""
 
     def diary(self, state: Any) -> NDArray[np.uint8]:
         """Return flags of `records.Diary` up to today, uint8 [days, people], after `choose`."""
@@ -140,7 +140,7 @@ class PolicySettings(Plugin):
     noun: ClassVar[str] = "policy"
     # Whether people who stay at home can be tested there.
     tests_at_home: ClassVar[bool] = False
-    # Keys of what acts on scores, which is off by default.
+    # Keys of levers that act on scores, which are off by default.
     by_score: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -150,12 +150,12 @@ class PolicySettings(Plugin):
 
     @property
     def tells_of_cases(self) -> bool:
-        """Whether people learn from it, without noise, of a case they met or live with."""
+        """Whether it tells people, without noise, of a case they met or live with."""
         return self.reads_contacts
 
     @property
     def keeps_diary(self) -> bool:
-        """Whether phones know more of their owners than tests and contacts: `records.Diary`."""
+        """Whether phones know more about their owners than tests and contacts: `records.Diary`."""
         return False
 
     @property
@@ -169,7 +169,7 @@ class PolicySettings(Plugin):
         return False
 
     def without_scores(self) -> Self:
-        """Return the settings for a method whose scores mean nothing: `by_score` as by default."""
+        """Return the settings for meaningless scores: the keys in `by_score` at their defaults."""
         usual = {key: type(self).model_fields[key].default for key in self.by_score}
         return self.model_copy(update=usual)
 

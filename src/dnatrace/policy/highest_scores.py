@@ -13,14 +13,14 @@ from dnatrace.privacy.release import Released, require_released
 from dnatrace.rng import Stream
 from dnatrace.settings import setting
 
-Until = NDArray[np.int32]  # the last day of isolation of everybody
+Until = NDArray[np.int32]  # everybody's last day of isolation
 
 
 class HighestScoresSettings(PolicySettings):
     """Test the highest scores, isolate positives."""
 
     name: Literal["highest-scores"] = setting(
-        "highest-scores", "who is tested and who isolates, on which grounds"
+        "highest-scores", "who is tested and who isolates, and why"
     )
 
     def build(self, isolation: IsolationRules, seed: int) -> Policy:
@@ -33,8 +33,8 @@ class HighestScores:
     """Test the highest scores of the day before, ties broken by chance; positives isolate.
 
     Attributes:
-        rules: of isolation.
-        seed: of every draw.
+        rules: the rules of isolation.
+        seed: the seed of every draw.
     """
 
     rules: IsolationRules
@@ -45,7 +45,7 @@ class HighestScores:
         return np.full(n_people, isolation.NEVER, dtype=np.int32)
 
     def isolate(self, day: int, state: Until) -> tuple[NDArray[np.bool_], Until]:
-        """Return whose isolation is not over and who has not given up."""
+        """Return who is still in isolation and has not given up."""
         stream = Stream(self.seed, "dropout")
         until = isolation.drop_out(state, day=day, rules=self.rules, stream=stream)
         return until >= day, until

@@ -1,4 +1,4 @@
-"""Household quarantine: housemates of a case stay at home, too."""
+"""Household quarantine: housemates of a case also stay at home."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,13 +19,13 @@ class Trigger(StrEnum):
 
 
 class HouseholdSettings(StayRules):
-    """Housemates of a case stay at home; off when for no days."""
+    """Housemates of a case stay at home; off when `days` is 0."""
 
     days: Days = setting(0, "length of the stay, from the day after the notice; 0 for none")
     trigger: Trigger = setting(
         Trigger.POSITIVE,
-        "a `positive` result of a housemate, or `symptoms`, also of another illness (`symptoms`), "
-        "which send home the ill person as well",
+        "a housemate's `positive` result, or `symptoms`, even of another illness (`symptoms`), "
+        "which send the ill person home as well",
     )
 
     @property
@@ -42,7 +42,7 @@ class Household:
     rules: HouseholdSettings
 
     def start(self) -> None:
-        """Return that nothing is remembered."""
+        """Return no memory."""
 
     def tell(self, evening: Evening, known: Known, memory: None) -> tuple[Ids, None]:
         """Return the housemates of the cases of the day. Cost: O(people)."""

@@ -13,7 +13,7 @@ NEVER = -1
 
 
 class AdherenceUnit(StrEnum):
-    """Whether following the isolation rule is decided once per person or at each positive test."""
+    """Whether adherence to isolation is drawn once per person or at each positive test."""
 
     PERSON = "person"
     EVENT = "event"
@@ -25,7 +25,7 @@ class IsolationRules(Settings):
     days: Days = setting(
         10,
         "length of isolation, from the day after the result",
-        source="DNA paper; the authors' programs make 11 of it",
+        source="DNA paper; 11 in the authors' programs",
     )
     start_day: Days = setting(
         3, "results before this day have no consequence", source="authors' programs"
@@ -50,7 +50,7 @@ def admit(
 
 
 def follows(people: Ids, *, day: int, rules: IsolationRules, stream: Stream) -> NDArray[np.bool_]:
-    """Return who isolates after a positive result of that day: bool, one for each of `people`."""
+    """Return who isolates after a positive result on that day: bool, one per entry of `people`."""
     drawn_on = 0 if rules.adherence_unit is AdherenceUnit.PERSON else day
     return stream.uniform(people, drawn_on) < rules.adherence
 

@@ -16,21 +16,21 @@ from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 
 
 class Detects(StrEnum):
-    """In which states a swab finds something."""
+    """In which states a swab detects an infection."""
 
     EXPOSED_OR_INFECTED = "exposed-or-infected"
     INFECTED = "infected"
 
     def finds(self, states: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Return who of people in these S, E, I, R is truly positive: bool, one for each."""
+        """Return who is truly positive, given states S, E, I, R: bool, one per person."""
         infected = states == State.I
         return infected if self is Detects.INFECTED else infected | (states == State.E)
 
 
 class SwabErrors(ErrorRates):
-    """What tests do: in whom they find something, and how often they err.
+    """What tests do: whose infection they detect, and how often they err.
 
-    The phones' model need not know it: what it believes is `seir.TestErrors`.
+    The phones' model need not know this: what it assumes is `seir.TestErrors`.
     """
 
     detects: Detects = setting(
@@ -41,15 +41,15 @@ class SwabErrors(ErrorRates):
 
 
 class TestRules(SwabErrors):
-    """How tests are given, what they do, and what phones believe of them."""
+    """How tests are given, what they do, and what phones believe about them."""
 
     __test__: ClassVar[bool] = False  # the name does not make it a test case
 
     believed_false_positive_rate: Share | None = setting(
-        None, "what phones take for P(positive) of a person not in I; the true rate if absent"
+        None, "what phones assume for P(positive) of a person not in I; if absent, the true rate"
     )
     believed_false_negative_rate: Share | None = setting(
-        None, "what phones take for P(negative) of a person in I; the true rate if absent"
+        None, "what phones assume for P(negative) of a person in I; if absent, the true rate"
     )
     capacity: Share = setting(
         0.08, "share of the population tested per day", source="DNA paper, 8 % of people per day"
@@ -73,7 +73,7 @@ class TestRules(SwabErrors):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """Tests taken on a day: who, and their results, which may not be known yet."""
+    """Tests taken on a day: who was tested, and results, which may not be known yet."""
 
     day: int
     people: Ids
@@ -87,12 +87,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Queue:
-    """What the laboratory has before it.
+    """What the laboratory still has to do.
 
     Attributes:
         orders: people chosen and not yet tested, by day, the oldest first.
         samples: tests whose results are not known yet, the oldest first.
-        waiting: who is in one of the two, bool [people].
+        waiting: who is in either of the two, bool [people].
     """
 
     orders: tuple[Ids, ...]
@@ -102,7 +102,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laboratory:
-    """Takes orders, tests people when their order is due, and tells results when they are."""
+    """Takes orders, tests people when they are due, and reports results when they are due."""
 
     rules: TestRules
     seed: int
@@ -120,10 +120,10 @@ class Laboratory:
         isolated: NDArray[np.bool_],
         day: int,
     ) -> tuple[Sample, Queue]:
-        """Order tests of `chosen`, and test those who are due, unless they died or isolate.
+        """Order tests for `chosen`, and test those who are due unless they have died or isolate.
 
-        `states` are course states, uint8 [people]; results are drawn by S, E, I, R of them.
-        `isolated` are those who cannot be tested where they are.
+        `states` are course states, uint8 [people]; results are drawn by their group S, E, I or R.
+        `isolated` are the people who cannot be tested where they are.
         """
         waiting, orders = queue.waiting.copy(), (*queue.orders, chosen)
         waiting[chosen] = True
@@ -158,6 +158,6 @@ class Laboratory:
 def draw_results(
     people: Ids, truly_positive: NDArray[np.bool_], *, day: int, errors: ErrorRates, stream: Stream
 ) -> NDArray[np.bool_]:
-    """Return the results of tests of people who are truly positive or not: bool [people tested]."""
+    """Return test results, given who is truly positive: bool [people tested]."""
     rate = np.where(truly_positive, 1.0 - errors.false_negative_rate, errors.false_positive_rate)
     return stream.uniform(people, day) < rate

@@ -1,7 +1,7 @@
 """`levers`: tests for the highest scores and for symptoms, quarantine of several kinds, tracing.
 
-Every lever is a file of its own with its own settings and budget, and is off by default; those that
-are on are combined here. With all of them off this is `highest-scores`, bit by bit.
+Every lever is a file of its own with its own settings and budget, and is off by default; the levers
+that are on are combined here. With all of them off this is `highest-scores`, bit for bit.
 """
 
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from dnatrace.settings import Share, setting
 
 _POSITIVE, _WAITING = "positive", "waiting"
 _OPEN_END = np.iinfo(np.int32).max
-_DIARY_DAYS = 14  # as many as decoders read
+_DIARY_DAYS = 14  # the number that decoders read
 
 
 class LeversSettings(PolicySettings):
@@ -36,7 +36,7 @@ class LeversSettings(PolicySettings):
 
     tests_at_home: ClassVar[bool] = True
     by_score: ClassVar[tuple[str, ...]] = ("quarantine",)
-    name: Literal["levers"] = setting("levers", "who is tested and who isolates, on which grounds")
+    name: Literal["levers"] = setting("levers", "who is tested and who isolates, and why")
     symptoms: SymptomsSettings = SymptomsSettings()
     household: HouseholdSettings = HouseholdSettings()
     quarantine: QuarantineSettings = QuarantineSettings()
@@ -48,8 +48,8 @@ class LeversSettings(PolicySettings):
     )
     most_quarantined: Share = setting(
         1.0,
-        "share of the population at home at once for another reason than a positive result of "
-        "their own; beyond it a lot decides who is told, of scores the highest",
+        "share of the population at home at once for a reason other than their own positive "
+        "result; beyond it, the highest scores are told, and for other levers a lot decides",
     )
 
     @property
@@ -87,7 +87,7 @@ class LeversSettings(PolicySettings):
             senders.append(Manual(rules=self.manual, seed=seed))
         if self.notification.is_on:
             senders.append(Notification(rules=self.notification, seed=seed))
-        if self.quarantine.is_on:  # the last, for it looks at who is at home already
+        if self.quarantine.is_on:  # last, because it looks at who is at home already
             senders.append(Quarantine(rules=self.quarantine, seed=seed))
         return Levers(
             usual=HighestScores(rules=isolation, seed=seed),
@@ -108,12 +108,12 @@ class LeversState:
     """What the levers remember.
 
     Attributes:
-        known: what they share.
-        memories: of each lever that sends people home, by name.
-        quarantined: who is at home today for another reason than a positive result of their own.
+        known: what all levers share.
+        memories: the memory of each lever that sends people home, by name.
+        quarantined: who is at home today for a reason other than their own positive result.
         diary: flags of the last days, uint8 [days, people], the newest last.
-        told: who was told of a case in the evening of the day before, bool [people].
-        n_told: how many were asked today to be tested or to stay at home.
+        told: who was told of a case the evening before, bool [people].
+        n_told: how many people were asked today to be tested or to stay at home.
     """
 
     known: Known
@@ -126,20 +126,21 @@ class LeversState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levers:
-    """The levers that are on, one after the other.
+    """The levers that are on, applied one after another.
 
-    A person is at home as long as one reason lasts: reasons overlap, days at home are counted once.
-    Nothing has a consequence before the `start_day` of isolation.
+    A person stays at home as long as any reason lasts: reasons overlap, days at home are counted
+    once. Nothing has consequences before the `start_day` of isolation.
 
     Attributes:
         usual: tests for the highest scores, isolation of positives.
         symptoms: tests of people with symptoms; None when off.
         release_tests: tests of people in quarantine; None when off.
-        senders: what sends people home, in order.
-        illness: tells other illness, which nobody can tell from this one; None for none.
-        look_back: how many days of contacts are kept for those that ask.
-        most_tests: share of the people who are tested per day.
-        most_quarantined: share of the people at home for another reason than a positive result.
+        senders: the levers that send people home, in order.
+        illness: draws other illness, which nobody can distinguish from this one; None for none.
+        look_back: how many days of contacts are kept for levers that need them.
+        most_tests: the largest share of people tested per day.
+        most_quarantined: the largest share of people at home for a reason other than a positive
+            result.
     """
 
     usual: HighestScores
@@ -195,7 +196,7 @@ class Levers:
     def choose(
         self, released: Released, situation: Situation, state: LeversState
     ) -> tuple[Ids, LeversState]:
-        """Return whom to test: of symptoms, to be released, by score; each within its budget."""
+        """Return whom to test: for symptoms, for release, by score; each within its budget."""
         known, until = state.known, dict(state.known.until)
         n_people, asking = situation.eligible.size, np.empty(0, np.int64)
         room = stays.most_of(self.most_tests, n_people)
@@ -219,13 +220,13 @@ class Levers:
         return tested, replace(state, known=known, diary=diary, n_told=by_score.size)
 
     def diary(self, state: LeversState) -> NDArray[np.uint8]:
-        """Return what people know of their last days."""
+        """Return what people know about their last days."""
         return state.diary
 
     def _wait(
         self, symptoms: Symptoms, asking: Ids, day: int, until: dict[str, NDArray[np.int32]]
     ) -> NDArray[np.int32]:
-        """Return the last days of waiting, open for those who wait at home for a result."""
+        """Return the last days of waiting, open-ended for people who await a result at home."""
         if day < self.usual.rules.start_day:
             return until[_WAITING]
         stream = Stream(self.usual.seed, "levers/waiting/lot")
@@ -235,10 +236,10 @@ class Levers:
         return begun
 
     def _room(self, until: dict[str, NDArray[np.int32]], day: int) -> int:
-        """Return how many more may be sent home on a day, whoever of those at home is positive.
+        """Return how many more may be sent home on a day, whoever at home turns out positive.
 
-        A stay of tomorrow can only end earlier than it is planned, so what holds for tomorrow holds
-        for all days after it.
+        A stay can only end earlier than planned, so what holds for tomorrow holds for all days
+        after it.
         """
         others = [last > day for reason, last in until.items() if reason != _POSITIVE]
         most = stays.most_of(self.most_quarantined, others[0].size)
@@ -253,7 +254,7 @@ class Levers:
         return replace(state, known=replace(state.known, until=until, positive_on=positive_on))
 
     def follow_up(self, evening: Evening, state: LeversState) -> LeversState:
-        """Return the state after results ended stays and levers told people to stay at home."""
+        """Return the state after results have ended stays and levers have sent people home."""
         known, memories, n_told = self._results(evening, state.known), dict(state.memories), 0
         of_cases = np.zeros(evening.alive.size, dtype=np.bool_)
         if self.illness is not None:
@@ -274,13 +275,13 @@ class Levers:
             )
             known = replace(known, until=known.until | {sender.name: begun})
             n_told += told.size
-            if sender.name != Quarantine.name:  # a high score is no news of a case
+            if sender.name != Quarantine.name:  # a high score does not tell of a case
                 of_cases[told] = True
         n_told += state.n_told
         return replace(state, known=known, memories=memories, told=of_cases, n_told=n_told)
 
     def _within(self, told: Ids, sender: SendsHome, known: Known, day: int) -> Ids:
-        """Return who is told: those already in quarantine, and by lot as many as there is room."""
+        """Return who is told: those already in quarantine, and others by lot, if there is room."""
         if self.most_quarantined >= 1.0:
             return told
         others = [last for reason, last in known.until.items() if reason != _POSITIVE]
@@ -291,7 +292,7 @@ class Levers:
         return np.sort(np.concatenate([told[stays_anyway[told]], drawn]))
 
     def _results(self, evening: Evening, known: Known) -> Known:
-        """End the waiting of those who have a result, and the stays that a negative one ends."""
+        """End the waiting of people with a result, and the stays that a negative result ends."""
         until, day = dict(known.until), evening.day
         results = np.concatenate([evening.positives, evening.negatives])
         until[_WAITING] = stays.end(until[_WAITING], results, day=day)
@@ -301,12 +302,12 @@ class Levers:
         return replace(known, until=until)
 
     def measures(self, state: LeversState) -> Measures:
-        """Return who was in quarantine today, and how many were told anything."""
+        """Return who was in quarantine today, and how many people were told anything."""
         return Measures(quarantined=state.quarantined, notices=state.n_told)
 
 
 def _but(situation: Situation, chosen: NDArray[np.bool_]) -> Situation:
-    """Return a situation in which those who are chosen already cannot be chosen again."""
+    """Return a situation in which people already chosen cannot be chosen again."""
     return replace(
         situation,
         eligible=situation.eligible & ~chosen,

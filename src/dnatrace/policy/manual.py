@@ -1,4 +1,4 @@
-"""Manual tracing: staff ask cases whom they met and tell those people, as many as they can."""
+"""Manual tracing: staff ask as many cases as they can whom they met, and tell those people."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -26,7 +26,7 @@ class ManualSettings(StayRules):
     household: Share = setting(
         1.0,
         "probability that a housemate is named",
-        source="chosen: people know with whom they live",
+        source="chosen: people know who they live with",
     )
     occupation: Share = setting(
         0.7, "the same for meetings at work and at school", source=f"0.70 in {_COVASIM}"
@@ -35,7 +35,7 @@ class ManualSettings(StayRules):
         0.0, "the same for random meetings", source=f"community 0 in {_COVASIM}"
     )
     look_back: LookBack = setting(
-        7, "days of contacts that are asked for", source="quarantine_days of OpenABM-Covid19"
+        7, "days of contacts that staff ask about", source="quarantine_days of OpenABM-Covid19"
     )
 
     @property
@@ -46,10 +46,11 @@ class ManualSettings(StayRules):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manual:
-    """Ask cases in the order of their results, and tell whom they name.
+    """Ask cases in the order of their results, and tell the people they name.
 
     Who is named is decided once per person and day, by the closest kind of meeting with any of the
-    cases that are asked that day. Cases that nobody could ask within `look_back` days are given up.
+    cases that are asked that day. Cases that could not be asked within `look_back` days are
+    dropped.
     """
 
     name: ClassVar[str] = "manual"
@@ -57,7 +58,7 @@ class Manual:
     seed: int
 
     def start(self) -> Backlog:
-        """Return that nobody waits to be asked."""
+        """Return an empty backlog."""
         return ()
 
     def tell(self, evening: Evening, known: Known, memory: Backlog) -> tuple[Ids, Backlog]:

@@ -1,4 +1,4 @@
-"""Whom cases met in the last days, for levers that ask; nothing here has noise."""
+"""Find whom cases met in the last days, for levers that need it; nothing here has noise."""
 
 from collections.abc import Iterable
 
@@ -12,9 +12,9 @@ from dnatrace.simulators.base import ContactKind
 def meetings_with(
     day: DayContacts, cases: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return who was met by a case and the kind of each meeting; a list without kinds is random.
+    """Return whom cases met, and the kind of each meeting; random for a list without kinds.
 
-    Cost: one pass over the contacts of the day, and a search for each meeting found.
+    Cost: one pass over the contacts of the day, and one search per meeting found.
     """
     found = np.flatnonzero(cases[day.senders])
     receivers = np.searchsorted(day.offsets, found, side="right") - 1

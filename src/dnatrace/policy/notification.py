@@ -1,4 +1,4 @@
-"""The rule of exposure-notification apps: whoever met a reporting user is told to stay at home."""
+"""The rule of exposure-notification apps: people who met a reporting user stay at home."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from dnatrace.settings import Share, setting
 
 
 class NotificationSettings(StayRules):
-    """App users report positive results, and whom they met is told; off when nobody reports."""
+    """App users report positive results, and people they met are told; off if nobody reports."""
 
     consent: Share = setting(0.0, "share of app users with a positive result who report it")
     detection: Share = setting(
@@ -34,14 +34,14 @@ class NotificationSettings(StayRules):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """Tell app users who met a reporting one; every meeting counts by a chance of its own."""
+    """Tell app users who met a reporting one; every meeting counts with its own chance."""
 
     name: ClassVar[str] = "notification"
     rules: NotificationSettings
     seed: int
 
     def start(self) -> None:
-        """Return that nothing is remembered."""
+        """Return no memory."""
 
     def tell(self, evening: Evening, known: Known, memory: None) -> tuple[Ids, None]:
         """Return who is told. Cost: O(contacts looked at)."""

@@ -1,4 +1,4 @@
-"""Quarantine by score: who is most likely infected stays at home without a test."""
+"""Quarantine by score: people most likely to be infected stay at home without a test."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,11 +13,11 @@ from dnatrace.settings import Share, setting
 
 
 class QuarantineSettings(StayRules):
-    """The highest scores stay at home; off when for nobody."""
+    """People with the highest scores stay at home; off when `capacity` is 0."""
 
-    capacity: Share = setting(0.0, "share of the population told per day, at most; 0 for none")
-    most_at_once: Share = setting(1.0, "share of the population in such a stay, at most")
-    threshold: float | None = setting(None, "scores below it are not told, if given")
+    capacity: Share = setting(0.0, "largest share of the population told per day; 0 for none")
+    most_at_once: Share = setting(1.0, "largest share of the population in such a stay at once")
+    threshold: float | None = setting(None, "if given, people with scores below it are not told")
 
     @property
     def is_on(self) -> bool:
@@ -27,14 +27,14 @@ class QuarantineSettings(StayRules):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """Tell the highest scores of the day, ties broken by chance, within both budgets."""
+    """Tell people with the day's highest scores, ties broken at random, within both budgets."""
 
     name: ClassVar[str] = "quarantine"
     rules: QuarantineSettings
     seed: int
 
     def start(self) -> None:
-        """Return that nothing is remembered."""
+        """Return no memory."""
 
     def tell(self, evening: Evening, known: Known, memory: None) -> tuple[Ids, None]:
         """Return the highest scores among those who are not at home tomorrow anyway.

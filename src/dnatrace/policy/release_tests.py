@@ -11,12 +11,12 @@ from dnatrace.settings import Days, Settings, Share, setting
 
 
 class ReleaseTestsSettings(Settings):
-    """Tests of people in quarantine; off unless there is room for them."""
+    """Tests of people in quarantine; off when `capacity` is 0."""
 
-    capacity: Share = setting(0.0, "share of the population that can be tested so per day")
+    capacity: Share = setting(0.0, "share of the population that can be tested this way per day")
     after: Days = setting(
         5,
-        "the day of the stay from which on a person is tested, once",
+        "the day of the stay from which a person can be tested, once",
         source="Test to Release for travellers, England, from 15 December 2020: from day 5",
     )
 
@@ -28,7 +28,7 @@ class ReleaseTestsSettings(Settings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseTests:
-    """Test those whose stay a negative result would end, the longest stays first."""
+    """Test people whose stay a negative result would end, the longest stays first."""
 
     settings: ReleaseTestsSettings
     seed: int

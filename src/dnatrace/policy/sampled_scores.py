@@ -1,8 +1,8 @@
 """Exploration: a share of the tests is drawn in proportion to the scores instead of from the top.
 
-Thompson sampling for probabilities: the chance of being drawn is that of being what is sought.
-Testing where uncertainty p·(1 - p) is largest needs no policy of its own: below 1/2, where nearly
-all scores are, it ranks people as the score itself does.
+This is Thompson sampling for probabilities: the chance of being drawn is the probability of being
+infected. Testing where the uncertainty p·(1 - p) is largest needs no policy of its own: below 1/2,
+where nearly all scores are, it ranks people as the score itself does.
 """
 
 from dataclasses import dataclass, replace
@@ -18,14 +18,14 @@ from dnatrace.privacy.release import Released, require_released
 from dnatrace.rng import Stream
 from dnatrace.settings import Share, setting
 
-_LEAST_WEIGHT = 1e-12  # of a score of 0: drawn when nobody else is left
+_LEAST_WEIGHT = 1e-12  # for a score of 0: drawn when nobody else is left
 
 
 class SampledScoresSettings(PolicySettings):
-    """Test some in proportion to their scores, the others from the top."""
+    """Test some people in proportion to their scores, the others from the top."""
 
     name: Literal["sampled-scores"] = setting(
-        "sampled-scores", "who is tested and who isolates, on which grounds"
+        "sampled-scores", "who is tested and who isolates, and why"
     )
     sampled_share: Share = setting(1.0, "share of the tests drawn in proportion to scores")
 
@@ -42,7 +42,7 @@ class SampledScores:
 
     Attributes:
         highest: the paper's policy.
-        share: of the tests that are drawn.
+        share: the share of tests that are drawn.
     """
 
     highest: HighestScores
@@ -57,7 +57,7 @@ class SampledScores:
         return self.highest.isolate(day, state)
 
     def choose(self, released: Released, situation: Situation, state: Until) -> tuple[Ids, Until]:
-        """Return the top of the scores and, of the others, a sample."""
+        """Return the people with the top scores, and a sample of the others."""
         require_released(released)
         n_sampled = round(self.share * situation.most_tests)
         ranked = replace(situation, most_tests=situation.most_tests - n_sampled)
@@ -70,7 +70,7 @@ class SampledScores:
         return np.sort(np.concatenate([top, drawn])), state
 
     def _waits(self, people: Ids, scores: NDArray[np.float64], day: int) -> NDArray[np.float64]:
-        """Return exponential waiting times with the scores as rates: the first are a sample."""
+        """Return exponential waiting times with scores as rates: the shortest are the sample."""
         draws = Stream(self.highest.seed, "tests/sample").uniform(people, day)
         rates = np.maximum(scores, _LEAST_WEIGHT)
         return np.asarray(-np.log(np.maximum(draws, 1e-300)) / rates)

@@ -1,4 +1,4 @@
-"""Staying at home because one is told to: who follows, for how long, and what ends it early."""
+"""Staying at home when told to: who complies, for how long, and what ends it early."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from dnatrace.records import DayContacts
 from dnatrace.rng import Stream
 from dnatrace.settings import Days, Settings, Share, setting
 
-Until = NDArray[np.int32]  # the last day at home of everybody
+Until = NDArray[np.int32]  # everybody's last day at home
 EXEMPT = (
     "chosen; close to UK guidance, 2020 to 2022: no other PCR test within 90 days of a positive "
     "one without new symptoms"
@@ -20,7 +20,7 @@ EXEMPT = (
 
 
 class StayRules(Settings):
-    """How people who are told to stay at home do so."""
+    """How people stay at home when they are told to."""
 
     days: Days = setting(
         10,
@@ -45,13 +45,14 @@ class Known:
 
     Attributes:
         at_home: who is at home today, bool.
-        until: the last day at home by reason, int32; a stay of tomorrow is there already.
-        since: the first day of the stay that lasts, int32.
-        releasable: who would be free after a negative result, bool.
+        until: the last day at home by reason, int32; includes stays that begin tomorrow.
+        since: the first day of the current stay, int32.
+        releasable: who would be released by a negative result, bool.
         positive_on: the day of the last positive result, int32.
-        tested_on: the day of the last test that was ordered, int32.
-        days: everybody's contacts of the last days, the oldest first; empty unless a lever asks.
-        room: how many people more may be sent home.
+        tested_on: the day of the last ordered test, int32.
+        days: everybody's contacts of the last days, the oldest first; empty unless a lever needs
+            them.
+        room: how many more people may be sent home.
     """
 
     at_home: NDArray[np.bool_]
@@ -71,7 +72,7 @@ class Known:
         return staying
 
     def exempt(self, day: int, rules: StayRules) -> NDArray[np.bool_]:
-        """Return who was found positive too short a time ago to be told: bool [people]."""
+        """Return who was found positive too recently to be told: bool [people]."""
         return (self.positive_on != NEVER) & (day - self.positive_on < rules.exempt_days)
 
 
@@ -80,11 +81,11 @@ class SendsHome(Protocol):
 
     @property
     def name(self) -> str:
-        """What the stays it causes are called; part of the purpose of its streams."""
+        """The name of the stays it causes; also part of the names of its streams."""
 
     @property
     def rules(self) -> StayRules:
-        """How long the stays last and who follows."""
+        """How long stays last and who complies."""
 
     def start(self) -> Any:
         """Return what it remembers before the first day."""
@@ -106,7 +107,7 @@ def mask_of(people: Ids, n_people: int) -> NDArray[np.bool_]:
 
 
 def by_lot(people: Ids, room: int, *, day: int, stream: Stream) -> Ids:
-    """Return as many of the people as there is room for, drawn by lot: ids."""
+    """Return as many people as there is room for, drawn by lot: ids."""
     if people.size <= room:
         return people
     return np.sort(people[np.argsort(stream.uniform(people, day), kind="stable")[: max(0, room)]])
@@ -118,9 +119,9 @@ def most_of(share: float, n_people: int) -> int:
 
 
 def begin(until: Until, people: Ids, *, day: int, rules: StayRules, stream: Stream) -> Until:
-    """Return the last days at home after those of `people` who follow were told on `day`.
+    """Return the last days at home after `people` were told on `day`; not all of them comply.
 
-    A stay that lasts longer already is not made shorter.
+    A longer stay is not shortened.
     """
     drawn_on = 0 if rules.adherence_unit is AdherenceUnit.PERSON else day
     followers = people[stream.uniform(people, drawn_on) < rules.adherence]

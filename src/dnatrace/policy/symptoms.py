@@ -1,4 +1,4 @@
-"""Testing people with symptoms: who asks for a test on the day they fall ill."""
+"""Testing people with symptoms: some ask for a test on the day they fall ill."""
 
 from dataclasses import dataclass
 
@@ -12,25 +12,25 @@ from dnatrace.settings import Days, Settings, Share, setting
 
 
 class SymptomsSettings(Settings):
-    """People with symptoms ask for a test on the day these begin; off unless somebody does."""
+    """People ask for a test on the day their symptoms begin; off unless somebody does."""
 
     severe: Share = setting(0.0, "probability that a person with severe symptoms is tested")
-    mild: Share = setting(0.0, "the same for mild symptoms, also of another illness")
+    mild: Share = setting(0.0, "the same for mild symptoms, including those of another illness")
     background: Share = setting(
         0.002,
         "probability per day of mild symptoms of another illness",
         source="daily_non_cov_symptoms_rate of OpenABM-Covid19, UK flu survey",
     )
-    capacity: Share = setting(1.0, "share of the population that can be tested so per day")
-    waits_at_home: bool = setting(False, "whether those who follow stay at home for the result")
-    adherence: Share = setting(1.0, "share that stays at home while waiting, drawn for each test")
+    capacity: Share = setting(1.0, "share of the population that can be tested this way per day")
+    waits_at_home: bool = setting(False, "whether those who comply await the result at home")
+    adherence: Share = setting(1.0, "share that stays at home while waiting, drawn per test")
     exempt_days: Days = setting(
         90, "days after a positive result without another test of this kind", source=EXEMPT
     )
 
     @property
     def seen(self) -> bool:
-        """Whether anybody who falls ill, of whatever, is noticed."""
+        """Whether people who fall ill, with any illness, are noticed."""
         return self.severe > 0.0 or self.mild > 0.0
 
     @property
@@ -41,13 +41,13 @@ class SymptomsSettings(Settings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptoms:
-    """Test those who fall ill and ask for it, severe cases first when there are too many."""
+    """Test people who fall ill and ask for it, severe cases first when there are too many."""
 
     settings: SymptomsSettings
     seed: int
 
     def ill(self, onsets: NDArray[np.uint8], day: int) -> NDArray[np.uint8]:
-        """Return the severity of what begins today, of any illness: uint8 [people]."""
+        """Return the severity of symptoms that begin today, of any illness: uint8 [people]."""
         everyone = np.arange(onsets.size)
         draws = Stream(self.seed, "levers/symptoms/background").uniform(everyone, day)
         other = np.where(draws < self.settings.background, np.uint8(Severity.MILD), np.uint8(0))
@@ -69,7 +69,7 @@ class Symptoms:
         return np.sort(asking[order[:most]])
 
     def waits(self, tested: Ids, day: int) -> Ids:
-        """Return who of those tested stays at home until the result."""
+        """Return who, of those tested, stays at home until the result."""
         if not self.settings.waits_at_home:
             return tested[:0]
         draws = Stream(self.seed, "levers/symptoms/wait").uniform(tested, day)

@@ -1,10 +1,10 @@
 """`threshold`: every phone compares its own score with a published number; nobody reads all scores.
 
-Each day the eligible phones add themselves to a histogram of scores, one to one bin each, which
-gets noise. From it a threshold is published: the bin in which as many tests as there are would be
-used up, and the share of that bin that may still ask. A phone whose score is above the bin asks for
-a test; one within it asks by a coin of its own. If more ask than can be tested, lots decide: the
-capacity is never exceeded. The bins of tomorrow follow from the noisy histogram of today.
+Each day the eligible phones add themselves to a histogram of scores, each to one bin, and the
+histogram gets noise. From it a threshold is published: the bin in which the available tests would
+be used up, and the share of that bin that may still ask. A phone whose score is above the bin asks
+for a test; one within it tosses a coin of its own. If more ask than can be tested, lots decide: the
+capacity is never exceeded. Tomorrow's bins follow from today's noisy histogram.
 """
 
 from dataclasses import dataclass, replace
@@ -29,13 +29,13 @@ Floats = NDArray[np.float64]
 SENSITIVITY = 2.0**0.5  # one person leaves one bin and enters another: Euclidean length of (1, -1)
 _ONCE = Lifetime(shares=(1.0,), joint=True)
 _SIZES = np.geomspace(1e-4, 1e4, 9)
-_COARSE = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])  # bins that are always there, one decade
-_FINE = 40  # more bins, where yesterday's scores were
-_LOOKED_AT = 3.0  # times the tests that there are: the share of people whom fine bins cover
+_COARSE = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])  # permanent bins, one per decade
+_FINE = 40  # additional bins, where yesterday's scores were
+_LOOKED_AT = 3.0  # fine bins cover this multiple of the people who can be tested
 
 
 class ThresholdSettings(PolicySettings):
-    """Test who is above a published threshold, isolate positives."""
+    """Test people above a published threshold, isolate positives."""
 
     name: Literal["threshold"] = setting("threshold", "who is tested and who isolates")
     epsilon: Annotated[float, Field(gt=0.0)] = setting(
@@ -59,10 +59,10 @@ class Choice:
     """What the policy remembers.
 
     Attributes:
-        until: the last day of isolation of everybody.
-        edges: of the bins, rising, public; the outermost bins have no end.
+        until: everybody's last day of isolation.
+        edges: the edges of the bins, increasing, public; the outermost bins are unbounded.
         published: what was published today; None before the first day.
-        event: what it cost.
+        event: what publishing it cost.
     """
 
     until: NDArray[np.int32]
@@ -76,9 +76,9 @@ class Published:
     """What every phone is told.
 
     Attributes:
-        low: phones below do not ask for a test.
-        high: phones from here on do.
-        share: of the phones between that ask, each by a coin of its own.
+        low: phones with scores below this do not ask for a test.
+        high: phones with scores from here on do.
+        share: the share of the phones in between that ask, each tossing its own coin.
     """
 
     low: float
@@ -97,14 +97,14 @@ class Threshold:
 
     Guarantee: what is published on a day is (ε, δ)-private with respect to the score of one person,
     whatever it is and whether or not they are eligible: it is computed from a histogram to which
-    they add one in one bin, so that it moves by at most √2 in Euclidean length, with noise for
-    that. Days add up.
+    they add one in one bin, so that it moves by at most √2 in Euclidean norm, with noise for that.
+    The costs of days add up.
 
     Attributes:
-        usual: rules of isolation, which are those of `highest-scores`.
-        target: what the noise of a day is calibrated for.
-        noise: where it comes from.
-        seed: of coins and lots.
+        usual: the rules of isolation, those of `highest-scores`.
+        target: the guarantee for which the noise of a day is calibrated.
+        noise: the source of noise.
+        seed: the seed of coins and lots.
     """
 
     usual: HighestScores
@@ -117,7 +117,7 @@ class Threshold:
         return Choice(until=self.usual.start(n_people), edges=_COARSE)
 
     def isolate(self, day: int, state: Choice) -> tuple[NDArray[np.bool_], Choice]:
-        """Return whose isolation is not over and who has not given up."""
+        """Return who is still in isolation and has not given up."""
         isolated, until = self.usual.isolate(day, state.until)
         return isolated, replace(state, until=until)
 
@@ -146,7 +146,7 @@ class Threshold:
         return state.event
 
     def _histogram(self, scores: Floats, edges: Floats, day: int) -> tuple[Any, SelectionEvent]:
-        """Return the people by bin with noise, and what that costs."""
+        """Return the noisy number of people per bin, and what that costs."""
         mechanism = GaussianMechanism(
             name="number of people by score",
             multiplier=1.0 / self.target.mu,
@@ -181,11 +181,11 @@ def threshold(noisy: Floats, edges: Floats, most: int) -> Published:
 
 
 def finer(noisy: Floats, edges: Floats, people: float) -> Floats:
-    """Return the bins of tomorrow: those that are always there, and fine ones near the top.
+    """Return the edges of tomorrow's bins: the permanent ones, and fine ones near the top.
 
-    The fine ones divide the highest `people` of today's noisy histogram into equal parts.
+    The fine bins divide the highest `people` of today's noisy histogram into equal parts.
     """
-    counts = np.maximum(noisy[1:-1], 0.0)  # bins with two ends
+    counts = np.maximum(noisy[1:-1], 0.0)  # the bounded bins
     above = np.concatenate([np.cumsum(counts[::-1])[::-1], [0.0]]) + max(noisy[-1], 0.0)
     wanted = np.linspace(0.0, people, _FINE + 2)[1:-1]
     found = np.interp(wanted, above[::-1], edges[::-1])

@@ -1,6 +1,6 @@
 """The trust boundary: a statistic with a stated sensitivity goes in, a released score comes out.
 
-The closed forms of the Gaussian mechanism are loaded when they are first used.
+The closed forms of the Gaussian mechanism are loaded on first use.
 """
 
 from importlib import import_module

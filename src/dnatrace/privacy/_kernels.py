@@ -1,7 +1,7 @@
 """The compiled parts of releases: linear forms, budgets, bounds, fast noise.
 
-Pure array functions. Every person is computed by one thread in a fixed order: the bits do not
-depend on the number of threads. Statistics are float64, so that rounding stays far below their
+These are pure array functions. Every person is computed by one thread in a fixed order: the bits do
+not depend on the number of threads. Statistics are float64, so that rounding stays far below their
 sensitivity.
 """
 
@@ -96,7 +96,7 @@ def linear_forms(
 ) -> None:
     """Fill weights and lifts [days, people] and scores [people] at the given exposures.
 
-    weights are ∂F/∂x_t, lifts are ∂log P(tests)/∂x_t and are left out when `lifts` has no rows. One
+    Weights are ∂F/∂x_t; lifts are ∂log P(tests)/∂x_t, omitted when `lifts` has no rows. Cost: one
     forward pass and two backward passes.
     """
     n_days, n_people = outcomes.shape
@@ -129,8 +129,8 @@ def spend(
 ) -> None:
     """Fill totals = Σ w_t·moved_t and largest = max w_t [people], within each day's budget.
 
-    A day with r = √(budget² - squares)/mu left weighs at most r·largest; what it spends is added to
-    squares [days, people]. Where the largest is below `least` all weights are 0. See
+    A day with r = √(budget² - squares)/mu left has a weight of at most r·largest; what it spends is
+    added to squares [days, people]. Where the largest is below `least`, all weights are 0. See
     `budget_filter.linear_statistic`.
     """
     n_days, n_people = weights.shape
@@ -169,8 +169,8 @@ def spend(
 def evidence_ratios(outcomes: Any, counts: Any, model: Any, powers: Any, ratios: Any) -> None:
     """Fill ratios [people] with the largest P(tests from a day on | E) / P(same | S).
 
-    The denominator is the least over all messages that the counts of contacts allow; `powers` are
-    those of 1 - c, up to the largest count.
+    The denominator is the smallest over all messages that the contact counts allow; `powers` are
+    the powers of 1 - c, up to the largest count.
     """
     p0, g, h, _, ratio_negative, ratio_positive = model
     n_days, n_people = outcomes.shape

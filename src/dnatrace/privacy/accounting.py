@@ -1,20 +1,20 @@
 """Differential privacy as data: what was released, what it cost, and how costs add up.
 
 Every release is an immutable event with a parameter μ of Gaussian differential privacy. Gaussian
-events compose exactly, μ² = Σ μᵢ² (Dong, Roth and Su 2022), also when later ones are
-chosen by looking at earlier ones as long as a bound on the sum is fixed beforehand (a privacy
-filter: Smith and Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy").
+events compose exactly, μ² = Σ μᵢ² (Dong, Roth and Su 2022), even when later ones are chosen by
+looking at earlier ones, as long as a bound on the sum is fixed beforehand (a privacy filter: Smith
+and Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy").
 
 Costs are stated for four units. A *person* is one test result of one person, against one receiver
-who keeps every score for ever, given everybody else's tests and who met whom: what people ask
-about. It is bounded only where that is proved, which takes messages that nobody else's tests enter
-and a statistic in which a person counts once. The other units are about messages. A *release* is
-one day's noise on what one person's score is made of: what that day adds to everything made before.
-A score that reads earlier releases again may tell as much as all of them; `Ledger.score_epsilon`
-says how much one score alone can. A *contact* is one meeting on one day, over all releases its
-message reaches, whatever values the message takes; somebody met k times on a day is k of them,
-which `Ledger.person_day_epsilon` counts. A *pair* is the same two people meeting once per day on
-`PAIR_DAYS` consecutive days.
+who keeps every score for ever, given everybody else's tests and who met whom: this is what people
+ask about. It is bounded only where a bound is proved, which requires messages that depend on nobody
+else's tests and a statistic in which a person counts once. The other units are about messages. A
+*release* is one day's noise on the statistic behind one person's score: what that day adds to
+everything released before. A score that reads earlier releases again may reveal as much as all of
+them; `Ledger.score_epsilon` says how much one score alone can reveal. A *contact* is one meeting on
+one day, over all releases its message reaches, whatever values the message takes; somebody met k
+times on a day is k contacts, which `Ledger.person_day_epsilon` counts. A *pair* is the same two
+people meeting once per day on `PAIR_DAYS` consecutive days.
 """
 
 import math
@@ -69,7 +69,7 @@ class PublicEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnprotectedEvent(Event):
-    """The scores show messages as they are: the cost is without bound."""
+    """The scores show messages as they are: the cost is unbounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +77,14 @@ class GaussianEvent(Event):
     """Gaussian noise on a statistic of proved sensitivity.
 
     Attributes:
-        mechanism: what was noised, in words.
-        mu: sensitivity divided by the standard deviation of the noise, the worst of all people.
+        mechanism: what got noise, in words.
+        mu: sensitivity divided by the standard deviation of the noise, for the worst person.
         lifetime: how one contact spends over the releases it reaches.
         budget: μ of a contact that a filter fixed beforehand; None without a filter.
-        spent: the largest μ any contact has spent so far, as realised; None when not followed.
+        spent: the largest μ any contact has actually spent so far; None when not tracked.
         same_for_all: whether everybody a person met gets the same noise about them, so that pooling
-            scores does not wear it down.
-        reads: from how many releases with the same message, this one among them, the score of the
+            scores does not average it out.
+        reads: from how many releases with the same message, including this one, the score of the
             day is computed.
         noise: the back end that drew the noise, as it calls itself; empty when nobody said.
     """
@@ -103,9 +103,9 @@ class GaussianEvent(Event):
 class UnprovenEvent(Event):
     """Gaussian noise for a sensitivity that does not hold.
 
-    The ratios are true sensitivities as multiples of the one the noise was made for. `attained` is
-    reached by windows in which all other messages are zero (a lower bound on the truth), `bound`
-    holds for every window with the person's tests and counts (an upper bound).
+    The ratios are true sensitivities as multiples of the one for which the noise was calibrated.
+    `attained` is reached by windows in which all other messages are zero (a lower bound on the
+    truth); `bound` holds for every window with the person's tests and counts (an upper bound).
 
     Attributes:
         mechanism: what was noised, in words.
@@ -128,12 +128,12 @@ class UnprovenEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionEvent(Event):
-    """Something made of everybody's scores was published, with noise, to choose whom to test.
+    """Something computed from everybody's scores was published, with noise, to choose tests.
 
-    Its unit is the score of one person on the day, not a message: it stands beside the releases.
+    Its unit is the score of one person on the day, not a message: it comes in addition to releases.
 
     Attributes:
-        mu: parameter of Gaussian privacy with respect to one person's score.
+        mu: the parameter of Gaussian privacy with respect to one person's score.
         noise: the back end that drew the noise, as it calls itself; empty when nobody said.
     """
 
@@ -146,7 +146,7 @@ class Ledger:
     """What a run has spent, event by event.
 
     Attributes:
-        meetings_per_day: how often two people met on one day, the most in the run.
+        meetings_per_day: how often two people met on one day, at most in the run.
     """
 
     _events: list[Event] = field(default_factory=list)
@@ -173,9 +173,9 @@ class Ledger:
         return tuple(self._selections)
 
     def selection_epsilon(self, delta: float) -> dict[str, float] | None:
-        """Return ε of one person's score in what was published on a day, and on all days.
+        """Return ε for one person's score from what was published on one day, and on all days.
 
-        None when tests were chosen by somebody who reads all scores.
+        None when tests were chosen centrally from all scores.
         """
         if not self._selections:
             return None
@@ -187,7 +187,7 @@ class Ledger:
 
     @property
     def sound(self) -> bool:
-        """Whether every cost is proved for ideal noise and finite; `protects` asks for more."""
+        """Whether every cost is finite and proved for ideal noise; `protects` requires more."""
         return not any(isinstance(e, UnprotectedEvent | UnprovenEvent) for e in self._events)
 
     @property
@@ -198,18 +198,18 @@ class Ledger:
 
     @property
     def protects(self) -> bool:
-        """Whether every cost is proved and finite, and no noise can be drawn again.
+        """Whether every cost is proved and finite, and no noise can be reproduced.
 
-        Noise that is for simulation only, or that nobody named, protects nobody.
+        Noise that is for simulation only, or of unknown origin, protects nobody.
         """
         return self.sound and not any(not n or SIMULATION_ONLY in n for n in self.noises)
 
     def mu(self, unit: Unit) -> float:
-        """Return μ of a unit, the worst over people, contacts and pairs; infinite when unbounded.
+        """Return μ of a unit, the worst over people, contacts or pairs; infinite when unbounded.
 
-        Guarantee: holds for every value of the messages, given the public facts. For a release
-        whose stated sensitivity fails, the bound for the tests and counts of the run stands in.
-        Edge cases: 0 for an empty ledger and for public releases.
+        Guarantee: it holds for every value of the messages, given the public facts. For a release
+        whose stated sensitivity fails, the bound for the tests and counts of the run is used. Edge
+        cases: 0 for an empty ledger and for public releases.
         """
         if any(isinstance(e, UnprotectedEvent) for e in self._events):
             return math.inf
@@ -218,17 +218,16 @@ class Ledger:
     def epsilon(self, unit: Unit, delta: float, *, receivers: int = 1) -> float:
         """Return ε of a unit at δ; infinite when unbounded.
 
-        Receivers who pool all their scores about the same unit pay once each: μ·√receivers, as
-        their noise is independent.
+        When receivers pool all their scores about the same unit, each adds its cost: μ·√receivers,
+        as their noise is independent.
         """
         return epsilon_of_mu(self.mu(unit) * math.sqrt(receivers), delta)
 
     def person_day_epsilon(self, delta: float) -> float:
         """Return ε of everything one person says to another on one day, over all releases.
 
-        A contact is one meeting. Whoever was met k times on a day is k contacts that change
-        together, so at most k times as far apart, unless people count once however often they are
-        met.
+        A contact is one meeting. A person met k times on a day is k contacts that change together,
+        so at most k times as far apart, unless people count once however often they are met.
         """
         noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
         once = all(event.lifetime.once for event in noised)
@@ -236,9 +235,9 @@ class Ledger:
         return epsilon_of_mu(times * self.mu(Unit.CONTACT), delta)
 
     def pair_epsilon(self, delta: float, days: int) -> float:
-        """Return ε of a pair that meets once per day on so many consecutive days, at δ.
+        """Return ε of a pair that meets once per day on `days` consecutive days, at δ.
 
-        As if the noise of the dearest release were that of every release from the first to the last
+        It assumes the noise of the costliest release for every release from the first to the last
         that the pair reaches; infinite when unbounded.
         """
         if any(isinstance(e, UnprotectedEvent) for e in self._events):
@@ -252,7 +251,7 @@ class Ledger:
 
     @property
     def person_unfinished(self) -> bool:
-        """Whether the run ended before a test of its first day was out of all releases."""
+        """Whether the run ended before a test of its first day had left all releases."""
         noised = [e for e in self._events if isinstance(e, GaussianEvent)]
         life = max((len(e.lifetime.person or ()) for e in noised), default=0)
         return bool(noised) and noised[-1].day - noised[0].day + 1 < life
@@ -260,21 +259,21 @@ class Ledger:
     def score_epsilon(self, delta: float) -> float:
         """Return ε of a single score, for somebody who sees no other; infinite when unbounded.
 
-        More than a release costs when scores are computed from several releases with the same
-        message, and never more than a contact costs over its life.
+        It exceeds the cost of a release when scores are computed from several releases with the
+        same message, and never exceeds the cost of a contact over its life.
         """
         noised = {e.day: e for e in self._events if isinstance(e, GaussianEvent)}
         alone = [_score_mu(noised, e) for e in noised.values() if e.reads > 1]
         return epsilon_of_mu(max([self.mu(Unit.RELEASE), *alone]), delta)
 
     def nominal_epsilon(self, delta: float) -> float:
-        """Return the ε per release that the noise was made for, whether or not it holds."""
+        """Return the ε per release for which the noise was calibrated, whether or not it holds."""
         mus = [e.mu for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
         unprotected = any(isinstance(e, UnprotectedEvent) for e in self._events)
         return epsilon_of_mu(math.inf if unprotected else max(mus, default=0.0), delta)
 
     def true_epsilon(self, delta: float) -> dict[str, float] | None:
-        """Return ε per release over person-days of a method whose stated sensitivity fails.
+        """Return ε per release over person-days, for a method whose stated sensitivity fails.
 
         `median` and `worst` are attained by real windows, `bound` cannot be exceeded. None when
         every release is proved.
@@ -293,7 +292,7 @@ class Ledger:
         }
 
     def summary(self, delta: float) -> dict[str, Any]:
-        """Return the costs as plain values for JSON; unbounded is None."""
+        """Return the costs as plain values for JSON; an unbounded cost is None."""
         true = self.true_epsilon(delta)
         spent = [e.spent for e in self._events if isinstance(e, GaussianEvent) and e.spent]
         return {
@@ -369,7 +368,7 @@ def _filtered(events: list[Any], mu: float, unit: Unit) -> float:
     budget = budgets.pop() if len(budgets) == 1 else None
     if budget is None:
         return mu
-    # A pair is PAIR_DAYS contacts; by Minkowski's inequality their μ add up at most.
+    # A pair is PAIR_DAYS contacts; by Minkowski's inequality its μ is at most the sum of theirs.
     return min(mu, budget if unit is Unit.CONTACT else PAIR_DAYS * budget)
 
 

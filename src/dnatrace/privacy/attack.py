@@ -31,16 +31,16 @@ class AttackResult:
     """How well the attacker did.
 
     Attributes:
-        success: share of right guesses; 0.5 is a coin.
+        success: the share of right guesses; 0.5 for tossing a coin.
         success_interval: where the true share lies, with 95 % confidence.
-        true_positive_rate: infectious victims that were recognised.
-        false_positive_rate: healthy victims that were accused.
-        co_attackers: people who pooled their scores, the attacker included.
-        days: on which they met the victim.
-        draws: victims of each kind.
-        limit: the most right guesses that the guarantee allows; 1 without one.
-        edges: of the bins of what the attacker looked at, [bins + 1].
-        histograms: victims by bin, [2, bins], healthy and infectious.
+        true_positive_rate: the share of infectious victims who were recognised.
+        false_positive_rate: the share of healthy victims who were accused.
+        co_attackers: how many people pooled their scores, including the attacker.
+        days: on how many days they met the victim.
+        draws: how many victims of each kind there were.
+        limit: the largest share of right guesses that the guarantee allows; 1 without one.
+        edges: the edges of the bins of what the attacker looked at, [bins + 1].
+        histograms: numbers of victims by bin, [2, bins], healthy and infectious.
         reads: from how many releases later scores of the method are computed.
     """
 
@@ -74,18 +74,18 @@ class AttackResult:
 
     @property
     def _of_several(self) -> str:
-        """What is to be said when scores are computed from several releases."""
+        """What to add when scores are computed from several releases."""
         if self.reads == 1:
             return ""
         return (
             f" This is the first score alone; later ones are computed from up to {self.reads} "
-            "releases and can tell more: `dnatrace privacy statement` has that cost, and "
+            "releases and can reveal more: `dnatrace privacy statement` has that cost, and "
             "`dnatrace audit --unit person` plays all of them."
         )
 
     @property
     def _beside_the_limit(self) -> str:
-        """What the guarantee allows, and what the difference to it means."""
+        """What the guarantee allows, and what the difference from it means."""
         if self.limit >= 1.0:
             return "No guarantee limits them."
         low, high = self.success_interval
@@ -160,11 +160,11 @@ def attack(
 
 
 def exact_interval(right: int, guesses: int, confidence: float = _INTERVAL) -> tuple[float, float]:
-    """Return where the true share of right guesses lies.
+    """Return a confidence interval for the true share of right guesses.
 
-    Guarantee: with at least the stated confidence, also when the two kinds of victims are not
-    equally easy: a sum of unequal chances spreads less than the binomial of their mean
-    (Clopper and Pearson 1934; Hoeffding 1956).
+    Guarantee: it covers with at least the stated confidence, even when the two kinds of victims are
+    not equally easy: a sum of unequal chances spreads less than the binomial of their mean (Clopper
+    and Pearson 1934; Hoeffding 1956).
     """
     tail = (1.0 - confidence) / 2.0
     low = betaincinv(right, guesses - right + 1, tail) if right > 0 else 0.0
@@ -173,11 +173,12 @@ def exact_interval(right: int, guesses: int, confidence: float = _INTERVAL) -> t
 
 
 def guessing_limit(epsilon: float | None, delta: float) -> float:
-    """Return the most right guesses that Gaussian noise worth (ε, δ) allows.
+    """Return the largest share of right guesses that Gaussian noise worth (ε, δ) allows.
 
-    Guarantee: of two equally likely values of a message, for whoever sees what ε is stated for. The
-    whole curve of the noise counts, which limits guesses more tightly than its one point (ε, δ).
-    Edge cases: 1 for no bound; beyond what is calibrated the point (ε, δ) alone counts.
+    Guarantee: it holds for guessing between two equally likely values of a message, for anybody who
+    sees what ε is stated for. The whole curve of the noise counts, which limits guesses more
+    tightly than its one point (ε, δ). Edge cases: 1 without a bound; outside the range of
+    calibration only the point (ε, δ) counts.
     """
     limit = success_limit(epsilon, delta)
     if epsilon is None or not EPSILON_RANGE[0] <= epsilon <= EPSILON_RANGE[1]:
@@ -186,12 +187,12 @@ def guessing_limit(epsilon: float | None, delta: float) -> float:
 
 
 def in_a_hundred(share: float) -> str:
-    """Return a share of right guesses as times in 100, rounded to what can be told apart."""
+    """Return a share of right guesses as times in 100, rounded to distinguishable digits."""
     return "over 99.9" if share > 0.999 else f"{100 * share:.1f}"
 
 
 def success_limit(epsilon: float | None, delta: float) -> float:
-    """Return the most right guesses, of two equally likely cases, that (ε, δ) allows.
+    """Return the largest share of right guesses between two equally likely cases under (ε, δ).
 
     Guarantee: the advantage of any test is at most (exp(ε) - 1 + 2δ)/(exp(ε) + 1) (Kairouz, Oh and
     Viswanath 2015, "The composition theorem for differential privacy").
@@ -203,10 +204,10 @@ def success_limit(epsilon: float | None, delta: float) -> float:
 
 
 def gaussian_success_limit(mu: float | None) -> float:
-    """Return the most right guesses, of two equally likely cases, that μ allows.
+    """Return the largest share of right guesses between two equally likely cases under μ.
 
-    Guarantee: no test tells the cases apart better than N(0, 1) from N(μ, 1), whose best test is
-    right with probability Φ(μ/2) (Dong, Roth and Su 2022).
+    Guarantee: no test distinguishes the cases better than N(0, 1) from N(μ, 1), for which the best
+    test is right with probability Φ(μ/2) (Dong, Roth and Su 2022).
     """
     return 1.0 if mu is None else float(ndtr(mu / 2.0))
 
@@ -216,7 +217,7 @@ def _matrix(releases: Floats) -> Floats:
 
 
 def discriminant(trial: list[Floats]) -> Floats:
-    """Return the combination of scores that tells the victims apart best (Fisher 1936)."""
+    """Return the combination of scores that separates the victims best (Fisher 1936)."""
     difference = trial[1].mean(axis=0) - trial[0].mean(axis=0)
     spread = np.atleast_2d((np.cov(trial[0].T) + np.cov(trial[1].T)) / 2.0)
     ridge = _RIDGE * float(np.trace(spread)) + 1e-300
@@ -224,7 +225,7 @@ def discriminant(trial: list[Floats]) -> Floats:
 
 
 def best_threshold(healthy: Floats, infectious: Floats) -> float:
-    """Return the value above which a victim is held to be infectious with most right guesses."""
+    """Return the threshold above which calling a victim infectious is right most often."""
     candidates = np.unique(
         np.quantile(np.concatenate([healthy, infectious]), np.linspace(0, 1, 401))
     )

@@ -1,9 +1,9 @@
 """Attack our own releases: a lower bound on ε that holds whatever the proof says.
 
-Two neighbouring worlds, many releases of each. Whatever event tells the worlds apart, an
-(ε, δ)-private release satisfies P₁(event) ≤ exp(ε)·P₀(event) + δ; so exact confidence limits on the
-two probabilities give a lower bound on ε. A bound above the claim refutes the claim; a bound below
-it proves nothing.
+There are two neighbouring worlds and many releases of each. For every event that distinguishes the
+worlds, an (ε, δ)-private release satisfies P₁(event) ≤ exp(ε)·P₀(event) + δ; so exact confidence
+limits on the two probabilities give a lower bound on ε. A bound above the claim refutes the claim;
+a bound below it proves nothing.
 """
 
 import math
@@ -28,16 +28,16 @@ _RIDGE = 1e-10  # relative; a direction without noise keeps ten digits of weight
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes:
-        claimed_epsilon: what the releases are said to satisfy.
-        delta: at which δ.
+        claimed_epsilon: the ε that the releases are claimed to satisfy.
+        delta: the δ of the claim.
         lower_bound: ε is at least this, with the stated confidence.
-        confidence: probability that the bound is valid.
-        draws: releases of each world behind the bound.
+        confidence: the probability that the bound is valid.
+        draws: how many releases of each world the bound is based on.
         share_first: how often the event was seen in the world it points to.
-        share_second: how often it was seen in the other.
+        share_second: how often it was seen in the other world.
         contact_age: days from the contact to the first release, where that is known.
         releases_reached: how many of the releases the contact can change, where that is known.
     """
@@ -68,7 +68,7 @@ def verdict(lower_bound: float, claimed_epsilon: float, draws: int) -> str:
     if lower_bound > claimed_epsilon:
         return "THE CLAIM IS FALSE."
     if lower_bound <= 0.0:
-        return f"So few draws show nothing: {draws:,} cannot tell the two worlds apart."
+        return f"So few draws show nothing: {draws:,} cannot distinguish the two worlds."
     return "Nothing above the claim was found. That proves nothing more: an audit can only refute."
 
 
@@ -97,12 +97,11 @@ def audit(
 ) -> AuditResult:
     """Return a lower bound on ε of the releases that `sample` draws, beside the claim.
 
-    Guarantee: with probability `confidence` the bound is not above the true ε at δ, because the
-    event is fixed on draws of its own (a quarter of `draws`) before the counted draws are made.
+    Guarantee: with probability `confidence` the bound does not exceed the true ε at δ, because the
+    event is chosen on separate draws (a quarter of `draws`) before the counted draws are made.
     Reference: Clopper and Pearson 1934; Jagielski, Ullman and Oprea 2020, "Auditing differentially
-    private machine learning".
-    Edge cases: 0 when nothing tells the worlds apart. With n draws no bound exceeds about
-    log(n / 5.3) at 99 %.
+    private machine learning". Edge cases: 0 when nothing distinguishes the worlds. With n draws no
+    bound exceeds about log(n / 5.3) at 99 %.
     """
     require_delta(delta)
     require_at_least("draws", draws, 1000)
@@ -133,7 +132,7 @@ def epsilon_lower_bound(
 ) -> Floats:
     """Return the bound on ε when an event was seen `first` and `second` times in `draws` each.
 
-    Guarantee: Clopper-Pearson limits on each share, half of the error probability for each.
+    Guarantee: Clopper-Pearson limits on each share, with half of the error probability each.
     """
     tail = (1.0 - confidence) / 2.0
     first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -160,7 +159,7 @@ def _directions(trial: list[Floats]) -> Iterator[Floats]:
 
 
 def _best_event(trial: list[Floats], draws: int, delta: float, confidence: float) -> _Event:
-    """Return the half-space that promises the largest bound on as many draws as will be made."""
+    """Return the half-space that promises the largest bound for the number of draws to come."""
     n = len(trial[0])
     grid = np.unique(np.linspace(0, n - 1, _THRESHOLDS).astype(np.int64))
     best, best_bound = None, -math.inf

@@ -1,9 +1,9 @@
-"""The linear statistic under a budget for every contact: a privacy filter.
+"""The linear statistic with a budget for every contact: a privacy filter.
 
 A filter lets later releases depend on earlier ones, through tests that were chosen by scores, and
-still keeps a bound that was fixed beforehand: it stops a contact's spending when the budget is used
-up (Rogers et al. 2016, "Privacy odometers and filters"; Smith and Thakurta 2022 for Gaussian
-privacy). All contacts of a person on one day weigh the same in a linear statistic, so the budget is
+still keeps a bound fixed beforehand: it stops a contact's spending when the budget is used up
+(Rogers et al. 2016, "Privacy odometers and filters"; Smith and Thakurta 2022 for Gaussian privacy).
+All contacts of a person on one day have the same weight in a linear statistic, so the budget is
 kept by contact day and receiver.
 """
 
@@ -19,7 +19,7 @@ from dnatrace.privacy.sensitivity import LinearForm
 Floats = NDArray[np.float64]
 
 _NO_LIMIT = 1e30  # finite, so that nothing times it is undefined
-_LEAST = 2.0**-20  # what moves a score by less is left out: its rounding could be more than that
+_LEAST = 2.0**-20  # smaller effects on a score are left out: rounding could exceed them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,23 +56,23 @@ def linear_statistic(
     """Return F(x_ref) + Σ w_t·(x_t - x_ref,t) with its sensitivity, within the budget of each day.
 
     Guarantee: one message is in one day and moves it by at most `reach`, so it moves the statistic
-    by at most reach·max|w|, which is the stated sensitivity. Noise of that over `mu` makes a
-    contact of day t spend (mu·|w_t|/max|w|)², which is added to `squares`; squares never exceed
-    budget².
-    Weights, squares and so the sensitivity are public: own tests and counts decide them.
-    Edge cases: days without contacts have weight 0. A day weighs less when its budget runs out, and
-    0 when it is spent; when all days have weight 0 the sensitivity is 0 and F(x_ref) is released.
-    So it is when no message moves F by 2⁻²⁰: F is a number of about 1 in float64, and rounding it
-    by 2⁻⁵³ must stay below the margin of 1e-9 that `reach` has.
+    by at most reach·max|w|, which is the stated sensitivity. With noise of the sensitivity divided
+    by `mu`, a contact of day t spends (mu·|w_t|/max|w|)², which is added to `squares`; squares
+    never exceed budget². Weights, squares and hence the sensitivity are public: own tests and
+    counts determine them. Edge cases: days without contacts have weight 0. The weight of a day
+    falls when its budget runs out, to 0 when it is spent; when all days have weight 0, the
+    sensitivity is 0 and F(x_ref) is released. The same happens when no message moves F by 2⁻²⁰: F
+    is a number of about 1 in float64, and rounding it by 2⁻⁵³ must stay below the margin of 1e-9 in
+    `reach`.
 
     Args:
         form: F and its derivatives at the reference.
         moved: x - x_ref, float64 [days, people].
-        counts: contacts, [days, people].
+        counts: the numbers of contacts, [days, people].
         squares: what contacts have spent, [days, people]; this release is added to it.
         reach: the most one message moves an exposure.
-        mu: parameter of this release.
-        budget: μ of a contact over its life; None follows spending without a limit.
+        mu: the parameter of this release.
+        budget: μ of a contact over its life; None tracks spending without a limit.
     """
     shape = form.weights.shape
     if not moved.shape == counts.shape == squares.shape == shape:

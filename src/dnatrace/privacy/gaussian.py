@@ -1,4 +1,4 @@
-"""The Gaussian mechanism in closed form: noise for a target, and what a noise is worth.
+"""The Gaussian mechanism in closed form: noise for a target, and the privacy of given noise.
 
 Adding N(0, σ²) to a statistic of sensitivity Δ is (ε, δ)-differentially private exactly when
 
@@ -7,12 +7,11 @@ Adding N(0, σ²) to a statistic of sensitivity Δ is (ε, δ)-differentially pr
 (Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy", Theorem 8; their
 Algorithm 1 solves it for σ). The same μ is the parameter of Gaussian differential privacy (Dong,
 Roth and Su 2022), under which releases compose as μ² = Σ μᵢ². The classical formula
-σ = Δ·√(2 log(1.25/δ))/ε wastes noise below ε = 1 and protects too little far above: it is here for
-those who ask what published programs did (`privacy.calibration`), and what it costs is accounted
-exactly.
+σ = Δ·√(2 log(1.25/δ))/ε wastes noise below ε = 1 and protects too little far above: it is here to
+reproduce published programs (`privacy.calibration`), and its cost is accounted for exactly.
 
-Reading the formula by Mills' ratio, φ(a)·[M(-a) - M(-b)] with a = μ/2 - ε/μ and b = -μ/2 - ε/μ,
-keeps its relative precision for every ε and never forms exp(ε).
+Writing the formula with Mills' ratio, φ(a)·[M(-a) - M(-b)] with a = μ/2 - ε/μ and b = -μ/2 - ε/μ,
+keeps its relative precision for every ε and avoids computing exp(ε).
 """
 
 import math
@@ -24,17 +23,17 @@ from dnatrace.errors import InputError, require_at_least, require_number
 
 _HALF_PI_ROOT = math.sqrt(math.pi / 2.0)
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
-# Relative margins on δ, above the rounding of the formula and far below any use of the noise. That
-# of ε is the smaller one, so that noise calibrated for an ε is never reported to cost more than it.
+# Relative margins on δ, above the rounding of the formula and far below anything that matters. The
+# margin for ε is the smaller one, so that noise calibrated for an ε is never reported to cost more.
 _MARGIN = 1e-9
 _EPSILON_MARGIN = 2e-10
-# What is calibrated reliably, far wider than anything of use.
+# The range of reliable calibration, far wider than anything of use.
 EPSILON_RANGE = (1e-6, 1e5)
 DELTA_RANGE = (1e-100, 0.99)
 
 
 def require_budget(epsilon: float, delta: float) -> None:
-    """Raise unless ε and δ are positive and within what is calibrated reliably."""
+    """Raise unless ε and δ are positive and within the range of reliable calibration."""
     require_number(epsilon=epsilon)
     low, high = EPSILON_RANGE
     if not low <= epsilon <= high:  # also catches NaN
@@ -43,7 +42,7 @@ def require_budget(epsilon: float, delta: float) -> None:
 
 
 def require_delta(delta: float) -> None:
-    """Raise unless δ lies between 0 and 1, and away from both."""
+    """Raise unless δ lies between 0 and 1, not too close to either."""
     require_number(delta=delta)
     low, high = DELTA_RANGE
     if not low <= delta <= high:
@@ -128,9 +127,10 @@ def gaussian_sigma(*, epsilon: float, delta: float, sensitivity: float) -> float
 
 
 def gaussian_epsilon(*, sigma: float, delta: float, sensitivity: float) -> float:
-    """Return the ε that Gaussian noise of standard deviation `sigma` gives at δ; the inverse.
+    """Return the ε that Gaussian noise of standard deviation `sigma` gives at δ.
 
-    Edge cases: no noise on a statistic that moves is infinite.
+    This is the inverse of `gaussian_sigma`. Edge cases: infinite without noise on a statistic that
+    can change.
     """
     return epsilon_of_mu(_mu(sigma, sensitivity), delta)
 
@@ -157,8 +157,8 @@ def renyi_multiplier(epsilon: float, delta: float) -> float:
 def classical_multiplier(epsilon: float, delta: float) -> float:
     """Return σ/Δ by the classical formula, √(2 log(1.25/δ))/ε.
 
-    Guarantee: none above ε = 1, where it was used nevertheless; below it is more than needed.
-    Reference: Dwork and Roth 2014, Theorem A.1.
+    Guarantee: none above ε = 1, where it has been used nevertheless; below that it is more than
+    needed. Reference: Dwork and Roth 2014, Theorem A.1.
     """
     require_budget(epsilon, delta)
     return math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon

@@ -1,4 +1,4 @@
-"""What an ε is stated for, and how one unit of it spends over the releases it reaches."""
+"""What an ε is stated for, and how one such unit spends over the releases it reaches."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -42,12 +42,12 @@ class Lifetime:
     """How much of a release's μ one contact can spend, by the age of the contact.
 
     Attributes:
-        shares: by age in days (release day minus contact day).
+        shares: the shares by age in days (release day minus contact day).
         joint: whether one draw of noise covers all contact days of a release; then the days of a
-            pair add up before they are squared, otherwise each day has noise of its own.
+            pair add up before they are squared; otherwise each day has noise of its own.
         person: how much of a release's μ one test result of a person can spend, by days since the
-            first release it can reach: that of the day of the test, or where results are news that
-            of the day on which the result is known. None when nothing is proved about a person.
+            first release it can reach: the release on the day of the test or, for releases of news,
+            on the day the result becomes known. None when nothing is proved about a person.
         once: whether a person counts once however often they are met, so that a contact and a pair
             move a release by no more than a single message does.
     """
@@ -77,7 +77,7 @@ class Lifetime:
         return math.sqrt(sum(share * share for share in self.person))
 
     def square(self, reached: Sequence[float]) -> float:
-        """Return the squared μ of one release for several contacts with one person, over its own.
+        """Return the squared μ of a release for several contacts with one person, over its own μ².
 
         Guarantee: all their messages may change at once. Under one draw of noise for all days their
         effects add up, unless a person counts once; otherwise their squares do.
@@ -101,14 +101,14 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What the noise is calibrated for.
+    """The guarantee for which noise is calibrated.
 
     Attributes:
         epsilon: the ε to be met.
         delta: the δ to be met.
-        unit: for what.
+        unit: the unit for which they are stated.
         calibration: how noise follows from ε and δ. All but `classical` meet the target; ledgers
-            state what was spent, whichever it is.
+            state what was really spent in any case.
     """
 
     epsilon: float
@@ -126,7 +126,7 @@ class Target:
 
     @property
     def mu(self) -> float:
-        """The largest μ that meets the target; less, or too much, when calibrated otherwise."""
+        """The largest μ that meets the target; smaller or too large for other calibrations."""
         multipliers = {
             Calibration.CLASSICAL: classical_multiplier,
             Calibration.RENYI: renyi_multiplier,
@@ -139,7 +139,7 @@ class Target:
         """Return the noise of one release, in multiples of its sensitivity.
 
         Guarantee: under the releases that `lifetime` describes, the unit is (ε, δ)-private, unless
-        the calibration is `classical` and ε above 1.
+        the calibration is `classical` and ε is above 1.
         """
         if self.unit is Unit.PERSON and lifetime.person is None:
             raise InputError(NO_PERSON)
@@ -154,8 +154,8 @@ def pair_squares(lifetime: Lifetime, mu_by_day: dict[int, float], start: int) ->
 
 
 def long_pair(lifetime: Lifetime, days: int) -> Iterable[float]:
-    """Yield the square of each release, over its μ², of a pair that meets on `days` days."""
+    """Yield the squared μ of each release, over its own μ², of a pair that meets on `days` days."""
     shares = lifetime.shares
     for day in range(days + len(shares)):
-        reached = shares[max(0, day - days + 1) : day + 1][::-1]  # the first meeting first
+        reached = shares[max(0, day - days + 1) : day + 1][::-1]  # in the order of meetings
         yield lifetime.square(reached)

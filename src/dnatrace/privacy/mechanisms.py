@@ -1,9 +1,8 @@
 """The only place where a statistic becomes a released score.
 
-`GaussianMechanism.protect` adds noise to a statistic of stated sensitivity: one or
-several values per person (channels of head counts), the value a sender sends, or a receiver's
-exposure of a day. What is computed from the result and from public facts is post-processing and
-costs nothing.
+`GaussianMechanism.protect` adds noise to a statistic of stated sensitivity: one or several values
+per person (channels of head counts), the value that a sender sends, or a receiver's exposure on a
+day. Anything computed from the result and from public facts is post-processing and costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +40,7 @@ def publish_unprotected(scores: NDArray[Any], *, day: int) -> Released:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianMechanism:
-    """Gaussian noise in proportion to sensitivity.
+    """Gaussian noise proportional to the sensitivity.
 
     Guarantee: (Δ/σ = 1/multiplier)-Gaussian privacy for one release, replace-one on messages; over
     several releases a contact spends what `lifetime` says.
@@ -50,12 +49,12 @@ class GaussianMechanism:
     noise, the event is public.
 
     Attributes:
-        name: what is noised, in words.
+        name: what gets noise, in words.
         multiplier: σ/Δ.
         lifetime: how one contact spends over the releases it reaches.
         noise: the back end.
-        purpose: name of the noise's random stream.
-        budget: μ of a contact's life when a filter enforces it.
+        purpose: the name of the noise's random stream.
+        budget: μ of a contact over its life when a filter enforces it.
         same_for_all: whether all receivers of a message get the same noise.
         reads: from how many releases with the same message a score is computed.
     """
@@ -116,17 +115,18 @@ def publish_processed(
 ) -> Released:
     """Release scores computed from protected statistics.
 
-    Guarantee: post-processing; the cost is that of the noise made today. Nothing made today, no
-    cost today. With `unproven`, none beyond what that event states: for reproducing published
-    methods whose noise is made for a sensitivity that does not hold.
+    Guarantee: this is post-processing; the cost is that of the noise added today. Without noise
+    today there is no cost today. With `unproven`, there is no guarantee beyond what that event
+    states: for reproducing published methods whose noise is calibrated for a sensitivity that does
+    not hold.
 
     Args:
-        history: protected statistics, of today and of earlier days.
-        scores_from: gets their values stacked, [rows, people], and nothing else that is secret.
-        day: of the release.
+        history: the protected statistics of today and of earlier days.
+        scores_from: computes scores from their values stacked, [rows, people], and nothing secret.
+        day: the day of the release.
         n_people: how many scores there are.
-        noise: whose grid the scores are rounded to.
-        unproven: the event in place of those of the noise.
+        noise: the back end to whose grid the scores are rounded.
+        unproven: the event that replaces those of the noise.
     """
     events = [p.event for p in history if p.event.day == day and isinstance(p.event, GaussianEvent)]
     values = np.stack([p.values for p in history]) if history else np.empty((0, n_people))

@@ -19,12 +19,12 @@ from dnatrace.privacy import _kernels
 from dnatrace.privacy.accounting import SIMULATION_ONLY
 from dnatrace.rng import Stream
 
-GRID = 2.0**-30  # values and noise of the secure back end are multiples of it
-SCORE_GRID = 2.0**-10  # published scores are rounded to it
+GRID = 2.0**-30  # values and noise of the secure back end are multiples of this
+SCORE_GRID = 2.0**-10  # published scores are rounded to multiples of this
 _MOST = 2.0**32  # the secure back end clips values to ±this, so that integers of 64 bits suffice
-_MOST_STEPS = 2.0**57  # most standard deviation of the secure back end, in steps: 30 of it fit, too
-_FEWEST_STEPS = 64.0  # least standard deviation of the secure back end, in steps of the grid
-_SCALE_STEPS = 32  # distinct noise scales per factor of two; at most 2.2 % more noise than asked
+_MOST_STEPS = 2.0**57  # largest standard deviation, in grid steps: 30 of them fit, too
+_FEWEST_STEPS = 64.0  # smallest standard deviation, in grid steps
+_SCALE_STEPS = 32  # distinct noise scales per factor of two; at most 2.2 % too much noise
 
 
 class Noise(Protocol):
@@ -54,11 +54,12 @@ class Noise(Protocol):
 
         Args:
             values: float64 [people] or [rows, people].
-            sensitivity: of the same shape; where it is 0 the value is returned as it is.
-            multiplier: standard deviation for a sensitivity of 1.
-            purpose: name of the random stream.
-            day: of the release; a (purpose, person, day, draw) is used once.
-            draw: number of the first row; row r uses draw + r.
+            sensitivity: the sensitivity of each value; where it is 0, the value is returned as it
+                is.
+            multiplier: the standard deviation for a sensitivity of 1.
+            purpose: the name of the random stream.
+            day: the day of the release; each (purpose, person, day, draw) is used once.
+            draw: the number of the first row; row r uses draw + r.
         """
         ...
 
@@ -105,12 +106,11 @@ class SecureNoise:
     """Discrete Gaussian noise on a grid of 2^-30, from the operating system's randomness.
 
     Guarantee: rounding to the grid moves two neighbours apart by at most one step, so the noise is
-    scaled to the sensitivity plus one step; sums are exact integers. On a grid this much finer than
-    the noise the discrete Gaussian has the privacy of the continuous one (Canonne, Kamath and
-    Steinke 2020, "The discrete Gaussian for differential privacy").
-    Edge cases: noise below 64 grid steps, where that would no longer be so, is raised to 64. Values
-    beyond ±2³² are clipped, which moves no two neighbours further apart; noise with a standard
-    deviation above 2²⁷ is refused.
+    scaled to the sensitivity plus one step; sums are exact integers. On a grid so much finer than
+    the noise, the discrete Gaussian has the privacy of the continuous one (Canonne, Kamath and
+    Steinke 2020, "The discrete Gaussian for differential privacy"). Edge cases: noise below 64 grid
+    steps, where that would no longer hold, is raised to 64. Values beyond ±2³² are clipped, which
+    does not move neighbours further apart; noise with a standard deviation above 2²⁷ is refused.
     """
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ class SecureNoise:
     ) -> NDArray[np.float64]:
         """Add discrete Gaussian noise; `purpose`, `day` and `draw` are not needed. See `Noise`.
 
-        Cost: about 25 µs per draw and 0.3 ms for every distinct scale; scales are rounded up to
+        Cost: about 25 µs per draw and 0.3 ms per distinct scale; scales are rounded up to
         `_SCALE_STEPS` per factor of two, so that draws of one scale are made together.
         """
         del purpose, day, draw

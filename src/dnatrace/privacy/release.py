@@ -1,9 +1,9 @@
 """What may cross the trust boundary, as types.
 
-`Bounded` is a statistic together with the most one message can change it. `Protected` is a
-statistic after noise: what is computed from it and from public facts costs nothing more. `Released`
-is what leaves the enclave. Only `dnatrace.privacy.mechanisms` turns one into the next, and
-`dnatrace.policy` accepts nothing but a `Released`, so a score that nobody accounted for cannot
+`Bounded` is a statistic together with the largest change that one message can cause. `Protected` is
+a statistic after noise: what is computed from it and from public facts costs nothing more.
+`Released` is what leaves the enclave. Only `dnatrace.privacy.mechanisms` turns one into the next,
+and `dnatrace.policy` accepts nothing but a `Released`, so a score that was not accounted for cannot
 decide a test.
 """
 
@@ -26,11 +26,11 @@ _SEAL = object()  # known to this package alone
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bounded:
-    """A statistic of messages whose sensitivity is known; read-only copies of what was given.
+    """A statistic of messages with known sensitivity; holds read-only copies of its arguments.
 
     Attributes:
-        values: float64 [people] or [rows, people]; what a row is, the method says. A message
-            changes one row at most.
+        values: float64 [people] or [rows, people]; the method defines what a row is. A message
+            changes at most one row.
         sensitivity: float64 of the same shape, the most that replacing one message changes each
             value, given the public facts (own tests, days and counts of contacts).
     """
@@ -45,7 +45,7 @@ class Bounded:
             raise TrustBoundaryError("a bounded statistic must be finite")
         if (self.sensitivity < 0).any():
             raise TrustBoundaryError("a sensitivity cannot be negative")
-        for name in ("values", "sensitivity"):  # what was checked is what is noised
+        for name in ("values", "sensitivity"):  # what was checked is what gets noise
             fixed = np.array(getattr(self, name), dtype=np.float64)
             fixed.flags.writeable = False
             object.__setattr__(self, name, fixed)
@@ -56,8 +56,8 @@ class Protected:
     """A statistic after noise; anything may be computed from it.
 
     Attributes:
-        values: float64 (evidence of head counts float32), from `protect` of the shape of the
-            `Bounded`, from `processed` of that of its function, from `rows` [people].
+        values: float64 (evidence of head counts float32); from `protect` in the shape of the
+            `Bounded`, from `processed` in that of its function, from `rows` [people].
         event: what was done, for the ledger.
     """
 
@@ -91,7 +91,7 @@ class Released:
 
     scores: NDArray[np.float64]
     event: Event
-    seal: InitVar[object]  # given to the constructor and not kept, so that no copy can be forged
+    seal: InitVar[object]  # given to the constructor and not stored, so that no copy can be forged
 
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
@@ -101,12 +101,12 @@ class Released:
         object.__setattr__(self, "scores", fixed)
 
     def without(self, people: NDArray[np.bool_]) -> Self:
-        """Return the release with no score for some people, bool [people]: post-processing."""
+        """Return the release without a score for some people, bool [people]: post-processing."""
         scores = np.where(people, np.nan, self.scores)
         return type(self)(scores=scores, event=self.event, seal=_SEAL)
 
 
 def require_released(scores: object) -> None:
-    """Raise unless scores left the enclave by the way they must."""
+    """Raise unless scores were properly released from the enclave."""
     if not isinstance(scores, Released):
         raise TrustBoundaryError(f"scores must be Released, not {type(scores).__name__}")

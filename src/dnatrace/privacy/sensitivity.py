@@ -1,9 +1,9 @@
-"""How far one message can move a statistic: exact values, bounds, and statistics with known ones.
+"""How far one message can move a statistic: exact values and bounds.
 
-Neighbours differ in the value of one incoming message; own tests, and on which days how many
-contacts were met, are public. Notation: c = p1·γ is the most one message adds to a probability of
-infection, s = -log(1 - c) the most it adds to an exposure, F the score on the last day of the
-window, P(I) or P(E) + P(I).
+Neighbours differ in the value of one incoming message; own tests and the numbers of contacts per
+day are public. Notation: c = p1·γ is the most one message adds to a probability of infection, s =
+-log(1 - c) the most it adds to an exposure, F the score on the last day of the window, P(I) or P(E)
++ P(I).
 
 The age of a message is the release day minus the contact day. A contact can make its receiver E on
 the next day and I on the one after, so age 0 has no influence, and age 1 none on P(I).
@@ -21,8 +21,8 @@ from dnatrace.errors import InputError
 from dnatrace.privacy import _kernels
 from dnatrace.seir import SeirParameters, TestErrors, pack_model
 
-_ROUNDING = 1e-9  # relative; covers float64 sums of up to a million messages many times over
-_STEP = 2.0**-48  # absolute; a belief in [0, 1] after some hundred operations errs by less
+_ROUNDING = 1e-9  # relative; amply covers float64 sums of up to a million messages
+_STEP = 2.0**-48  # absolute; the error of a belief after some hundred operations is smaller
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def exposure_reach(p1: float, gamma: float) -> float:
 
     Guarantee: replacing one message of a day changes the day's exposure by at most s; a relative
     margin of 1e-9 covers rounding.
-    Edge cases: p1·γ = 1 has no bound and is refused.
+    Edge cases: p1·γ = 1 is refused, as there is no bound.
     """
     c = message_reach(p1, gamma)
     if c >= 1.0:
@@ -53,11 +53,11 @@ def exposure_reach(p1: float, gamma: float) -> float:
 
 
 def above_rounding(sensitivity: Any) -> Any:
-    """Return a sensitivity that also covers the rounding of a score that messages hardly move.
+    """Return a sensitivity that also covers rounding, for scores that messages hardly move.
 
-    `sensitivity` has its relative margin of 1e-9. A score is a number of about 1 in float64: where
-    messages move it by less than a millionth, rounding it can add more than that margin.
-    Edge cases: 0 stays 0, for what depends on no message is rounded alike.
+    `sensitivity` includes a relative margin of 1e-9. A score is a number of about 1 in float64:
+    where messages move it by less than a millionth, rounding can exceed that margin. Edge cases: 0
+    stays 0, because a score that depends on no message is always rounded alike.
     """
     exact = np.asarray(sensitivity) / (1.0 + _ROUNDING)
     return np.where(exact > 0.0, np.maximum(sensitivity, exact + _STEP), 0.0)
@@ -87,7 +87,7 @@ def decay(parameters: SeirParameters, *, window: int, with_exposed: bool) -> tup
 def two_sided_decay(
     parameters: SeirParameters, *, window: int, with_exposed: bool
 ) -> tuple[float, ...]:
-    """Return κ̄ by age: the most, in multiples of c, a message moves F when no test came after it.
+    """Return κ̄ by age: the most, in multiples of c, that a message moves F if no test follows it.
 
     Guarantee: |ΔF| ≤ c·κ̄ for every other message and any number of contacts. Raising a message
     raises F by at most c·κ. It can also lower F: a person infected early has recovered, one
@@ -106,17 +106,17 @@ def two_sided_decay(
 def supremum_without_tests(
     parameters: SeirParameters, gamma: float, *, window: int, with_exposed: bool
 ) -> float:
-    """Return the exact supremum of |ΔF| without own tests, over messages and numbers of contacts.
+    """Return the exact supremum of |ΔF| without own tests, over messages and contact counts.
 
     Without tests F is affine in every message, with slope P(S)·(1 - p0)·p1 times the difference
-    that E instead of S makes on the next day. What S leads to depends on later contacts: the least
-    and the most of it follow day by day, each day either without messages or with so many that
-    nobody stays S.
-    With the default parameters: g·(1 - p0)^(T-1)·c for P(I) and (1 - p0)^T·c for P(E) + P(I).
+    that E instead of S makes on the next day. What S leads to depends on later contacts: its
+    minimum and maximum follow day by day, with each day either without messages or with so many
+    that nobody stays S. With the default parameters: g·(1 - p0)^(T-1)·c for P(I) and (1 - p0)^T·c
+    for P(E) + P(I).
     """
     p0 = parameters.p0
     kappa = decay(parameters, window=window, with_exposed=with_exposed)
-    least = most = 0.0  # P(target | S on the day after the contact), by later contacts
+    least = most = 0.0  # of P(target | S on the day after the contact), over later contacts
     supremum = 0.0
     for age in range(1, window):
         stays = (1.0 - p0) ** (window - age + 1)  # S up to the contact, and not infected by p0 then
@@ -136,12 +136,12 @@ def history_bound(
 ) -> Floats:
     """Return a bound on |ΔF| of each person given own tests and counts: float64 [people].
 
-    Guarantee: holds for all messages in [0, γ] and either score. About four times what a search
-    finds; only the case without tests and the variant `linear` are claimed tight.
+    Guarantee: it holds for all messages in [0, γ] and either score. It is about four times what a
+    search finds; only the case without tests and the variant `linear` are claimed to be tight.
     Method: r is the largest evidence ratio E : S of the tests after a contact (`evidence_ratios`).
-    If r ≤ 1, c; otherwise the most a posterior with evidence up to r can move when the prior moves
-    from p0 to p0 + c(1 - p0), at least c.
-    Args: outcomes and counts are [days, people].
+    If r ≤ 1, the bound is c; otherwise it is the most that a posterior with evidence up to r can
+    move when the prior moves from p0 to p0 + c(1 - p0), at least c. Args: outcomes and counts are
+    [days, people].
     """
     c = message_reach(parameters.p1, gamma)
     p, raised = parameters.p0, parameters.p0 + c * (1.0 - parameters.p0)
@@ -170,11 +170,11 @@ def attained_change(
     gamma: float,
     with_exposed: bool,
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the largest |ΔF| by one message from 0 to γ when all others are 0, and its day.
+    """Return the largest |ΔF| when one message goes from 0 to γ and all others are 0, and its day.
 
-    Exact for those windows, so a lower bound on the sensitivity given own tests; the worst over one
-    positive test is also what a search over all messages finds.
-    Edge cases: people without contacts have 0.
+    It is exact for those windows, so it is a lower bound on the sensitivity given own tests; the
+    worst case over one positive test is also what a search over all messages finds. Edge cases:
+    people without contacts have 0.
     """
     form = linear_form(
         np.zeros(outcomes.shape),
@@ -185,7 +185,7 @@ def attained_change(
         with_lifts=True,
     )
     c = message_reach(parameters.p1, gamma)
-    # N and Z are affine in c, so the change is that of the derivative over the new likelihood.
+    # N and Z are affine in c, so the change is the derivative's divided by the new likelihood.
     change = np.abs(c * form.weights / (1.0 + c * form.lifts))
     change[counts == 0] = 0.0
     return change.max(axis=0), change.argmax(axis=0)
@@ -198,7 +198,7 @@ class LinearForm:
     Attributes:
         scores: F at the reference, float64 [people].
         weights: ∂F/∂x_t there, float64 [days, people].
-        lifts: ∂log P(own tests)/∂x_t there, float64 [days, people], or no rows when not asked for.
+        lifts: ∂log P(own tests)/∂x_t there, float64 [days, people], or no rows if not needed.
     """
 
     scores: Floats
@@ -234,9 +234,9 @@ def linear_form(
 def usable_days(outcomes: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Return which days the restart rule keeps: from the day before the last own test on.
 
-    A contact on a kept day can show at the earliest on the day of the last test, as E, which has
-    the likelihood of S; so no own test weighs the messages of kept days, and F is affine in them.
-    Shape [days, people]; without own tests every day is kept.
+    A contact on a kept day has an effect at the earliest on the day of the last test, as E, which
+    has the likelihood of S; so no own test weighs the messages of kept days, and F is affine in
+    them. Shape [days, people]; without own tests every day is kept.
     """
     n_days = outcomes.shape[0]
     days = np.arange(n_days)[:, None]

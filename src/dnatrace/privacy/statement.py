@@ -16,37 +16,38 @@ from dnatrace.privacy.attack import guessing_limit, in_a_hundred
 
 DISCLAIMER = "Research software, not a medical device."
 ADVERSARY = (
-    "the person who receives the score, and whoever reads their phone. They know their own tests, "
-    "on which days they met how many contacts, the model and its parameters."
+    "the person who receives the score, and anybody who reads their phone. They know their own "
+    "tests, how many contacts they had on each day, the model and its parameters."
 )
 PROTECTED = (
-    "the value of an incoming message: how likely a contact was infected on the day they met. "
-    "Two windows are neighbours when one message has another value; how many contacts "
-    "there were, and on which days, is public."
+    "the value of an incoming message: how likely a contact was to be infected on the day they "
+    "met. Two windows are neighbours when they differ in the value of one message; how many "
+    "contacts there were, and on which days, is public."
 )
 NO_PERSON = (
-    "no bound. A test result of one person changes what phones of others say, or counts once for "
-    "every contact, so nothing is proved of what somebody who met the person learns from all their "
-    "scores, nor of what people learn who never met them. The costs below are about single "
-    "messages; `dnatrace audit --unit person` measures what one test gives away."
+    "no bound. A person's test result changes what the phones of others say, or counts once for "
+    "every contact, so nothing is proved about what somebody who met the person learns from all "
+    "their scores, nor about what people learn who never met them. The costs below are about "
+    "single messages; `dnatrace audit --unit person` measures what one test reveals."
 )
 PERSON = (
-    "given everybody else's tests and who met whom. The scores of whoever never met the person "
-    "tell nothing of it. Two test results of a person, or one on another day, are two units: at "
-    "most √2 times as far apart. What that person's absence or the tests of others tell is not "
+    "given everybody else's tests and who met whom. The scores of people who never met the person "
+    "reveal nothing about it. Two test results of a person, or one on another day, are two units: "
+    "at most √2 times as far apart. What the person's absence or the tests of others reveal is not "
     "covered."
 )
-POOLED = (2, 5, 20, 100)  # receivers who put their scores together
-LONGER_PAIRS = (30, 100)  # days on which a pair goes on meeting
+POOLED = (2, 5, 20, 100)  # receivers who pool their scores
+LONGER_PAIRS = (30, 100)  # days on which a pair keeps meeting
 
 NOTHING_PROTECTED = (
-    "whoever receives a score may learn with certainty what others keep secret: what phones of "
-    "contacts said, their tests, or who is infected. The cost is unbounded. No noise was added, so "
-    "there is nothing to account for and nothing to audit."
+    "anybody who receives a score may learn with certainty what others keep secret: what the "
+    "phones of contacts said, their tests, or who is infected. The cost is unbounded. No noise was "
+    "added, so there is nothing to account for and nothing to audit."
 )
 NO_MESSAGE = (
-    "no message is used, so no score can tell anything of one: ε = 0 for one release, one contact "
-    "and a pair. Scores have no noise: there is nothing to account for and nothing to audit."
+    "no message is used, so no score can reveal anything about one: ε = 0 for one release, one "
+    "contact and a pair. Scores have no noise: there is nothing to account for and nothing to "
+    "audit."
 )
 NOT_PROTECTED = (
     "who met whom, a contact's withdrawal, who is tested, the choice of the highest scores for "
@@ -69,11 +70,11 @@ class Provenance:
     """What a statement says beyond the ledger.
 
     Attributes:
-        method: name of the method.
-        release: name of its variant of the release.
+        method: the name of the method.
+        release: the name of its variant of the release.
         training: where training data came from; None when nothing was trained.
-        audit: result and date of the last audit; None when there was none.
-        measured: what one test of a person was measured to tell, where it has no bound.
+        audit: the result and date of the last audit; None when there was none.
+        measured: what one test of a person was measured to reveal, where it has no bound.
     """
 
     method: str
@@ -92,9 +93,9 @@ def statement(
 ) -> str:
     """Return the guarantee of a run, one paragraph per question.
 
-    Guarantee: every number is computed from the events of the ledger. A run without protection,
-    whose stated sensitivity fails, that spent more than its target, or whose noise is for
-    simulation only, is called so in the first paragraph.
+    Guarantee: every number is computed from the events of the ledger. The first paragraph says so
+    if a run has no protection, its stated sensitivity fails, it spent more than its target, or its
+    noise is for simulation only.
     """
     paragraphs = [
         f"Method: {provenance.method}{_variant(provenance)}. {_verdict(ledger, target)}",
@@ -107,7 +108,7 @@ def statement(
 
 
 def with_audit(text: str, audit: str | None) -> str:
-    """Return a statement that was kept without an audit, with one that was made since."""
+    """Return a statement that was stored without an audit, with one that was made since."""
     before, after = f"Last audit: {NO_AUDIT}", f"Last audit: {audit}"
     return text if audit is None else text.replace(before, after)
 
@@ -115,7 +116,7 @@ def with_audit(text: str, audit: str | None) -> str:
 def _protection(
     ledger: Ledger, provenance: Provenance, delta: float, deltas: Sequence[float]
 ) -> list[str]:
-    """Return what is protected, how and at which cost; without noise, why there is none."""
+    """Return what is protected, how and at what cost; without noise, why there is no cost."""
     chosen = _selection(ledger, delta)
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
         return [f"Not protected: {NOTHING_PROTECTED}", *chosen]
@@ -128,7 +129,7 @@ def _protection(
         f"What that means: {_odds(ledger, delta)}",
         f"Mechanism: {_mechanism(ledger)}",
         *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
-        f"Noise: {'; '.join(noise or 'nobody said which' for noise in ledger.noises)}.",
+        f"Noise: {'; '.join(noise or 'of unknown origin' for noise in ledger.noises)}.",
         *chosen,
         f"Not protected: {NOT_PROTECTED}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
@@ -140,8 +141,8 @@ def _verdict(ledger: Ledger, target: Target | None) -> str:
         return "NOT PRIVATE: scores show secrets of other people as they are."
     if not ledger.sound:
         return (
-            "NOT SOUND: the noise was made for a sensitivity that does not hold for people with "
-            "tests of their own."
+            "NOT SOUND: the noise was calibrated for a sensitivity that does not hold for people "
+            "with tests of their own."
         )
     if ledger.mu(Unit.RELEASE) == 0.0:
         return "The scores depend on public facts alone."
@@ -161,7 +162,7 @@ def _verdict(ledger: Ledger, target: Target | None) -> str:
 
 
 def _selection(ledger: Ledger, delta: float) -> list[str]:
-    """Return what choosing tests by a published threshold cost; nothing when it was not."""
+    """Return what choosing tests by a published threshold cost; nothing if there was none."""
     spent = ledger.selection_epsilon(delta)
     if spent is None:
         return []
@@ -169,9 +170,9 @@ def _selection(ledger: Ledger, delta: float) -> list[str]:
         "Choice of tests: nobody reads all scores. Phones compare theirs with a threshold from a "
         f"noisy histogram: ε = {_number(spent['day'])} per day for the score of one person at "
         f"δ = {delta:g}, {_number(spent['run'])} over all {len(ledger.selections)} days. This is "
-        "beside all other costs: one test of a person moves their own score and those of everybody "
-        "they met. Being refused by lot tells that more asked than there are tests; no ε covers "
-        "that."
+        "in addition to all other costs: one test of a person moves their own score and those of "
+        "everybody they met. Being refused by lot reveals that more people asked than there are "
+        "tests; no ε covers that."
     ]
 
 
@@ -203,20 +204,20 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
     if (life := _unfinished_life(ledger)) is not None:
         lines.append(
             "These are the costs so far: the run ended before a pair that meets on "
-            f"{PAIR_DAYS} days was at its end. From {life} days on a run has them all."
+            f"{PAIR_DAYS} days had left all releases. A run of {life} days or more has all costs."
         )
     longer = "; ".join(
         f"{_number(ledger.pair_epsilon(delta, days))} for {days} days" for days in LONGER_PAIRS
     )
     lines.append(
-        f"A pair that goes on meeting costs more, at δ = {delta:g}: {longer}, all releases made."
+        f"A pair that keeps meeting costs more, at δ = {delta:g}: {longer}, over all releases."
     )
     reads = max((e.reads for e in ledger.events if isinstance(e, GaussianEvent)), default=1)
     if reads > 1:
         lines.append(
             f"A score is computed from the last {reads} releases, so one score alone, seen by "
             f"somebody who sees no other, is ε = {_number(ledger.score_epsilon(delta))} at "
-            f"δ = {delta:g}. All of them together are what a contact costs."
+            f"δ = {delta:g}. All of them together are the cost of a contact."
         )
     true = ledger.true_epsilon(delta)
     if true is not None:
@@ -229,7 +230,7 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
 
 
 def _person(ledger: Ledger, delta: float, measured: str | None) -> str:
-    """Return what one test result of one person costs, and when receivers pool their scores."""
+    """Return what one test result of a person costs, also when receivers pool their scores."""
     epsilon = ledger.epsilon(Unit.PERSON, delta)
     if epsilon == float("inf"):
         return NO_PERSON if measured is None else f"{NO_PERSON} Of this method: {measured}."
@@ -239,7 +240,7 @@ def _person(ledger: Ledger, delta: float, measured: str | None) -> str:
     how_long = "so far" if ledger.person_unfinished else "for ever"
     return (
         f"ε = {_number(epsilon)} at δ = {delta:g} for one test result of a person, {how_long}, "
-        f"against one receiver who keeps every score, {PERSON} Somebody who knows all else "
+        f"against one receiver who keeps every score, {PERSON} Somebody who knows everything else "
         f"guesses the result right at most {in_a_hundred(guessing_limit(epsilon, delta))} times in "
         f"100. Receivers who pool their scores, by their number: {pooled}."
     )
@@ -255,9 +256,9 @@ def _odds(ledger: Ledger, delta: float) -> str:
         for epsilon in (release, ledger.score_epsilon(delta), contact, pair)
     ]
     return (
-        "of two equally likely values of a message, somebody who knows all else guesses the right "
-        f"one at most {limits[0]} times in 100 from one release, {limits[1]} from one score alone, "
-        f"{limits[2]} from all releases a contact reaches, {limits[3]} from all that a pair "
+        "of two equally likely values of a message, somebody who knows everything else guesses the "
+        f"right one at most {limits[0]} times in 100 from one release, {limits[1]} from one score "
+        f"alone, {limits[2]} from all releases a contact reaches, {limits[3]} from all that a pair "
         "reaches; a coin is right 50 times."
     )
 
@@ -281,7 +282,7 @@ def _number(epsilon: float) -> str:
 
 
 def _unfinished_life(ledger: Ledger) -> int | None:
-    """Return how many days of releases the life of a pair takes, if the run has fewer."""
+    """Return how many days the life of a pair takes, if the run has fewer."""
     noised = _noised(ledger)
     life = max(len(e.lifetime.shares) for e in noised) + PAIR_DAYS - 1
     return life if noised[-1].day - noised[0].day + 1 < life else None

@@ -1,6 +1,6 @@
-"""What runs say, in a few plain sentences: what was done, what it brought, what it cost.
+"""What runs show, in a few plain sentences: what was done, what it achieved, what it cost.
 
-The same words stand on top of the report and of the live page.
+The same words are at the top of the report and of the live page.
 """
 
 import math
@@ -20,12 +20,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One run, as far as sentences need it.
+    """The parts of a run that sentences need.
 
     Attributes:
-        seed: of the run.
-        summary: as `dnatrace run --json` prints it.
-        most_isolated: share of people in isolation on the worst day.
+        seed: the seed of the run.
+        summary: the summary, as `dnatrace run --json` prints it.
+        most_isolated: the share of people in isolation on the worst day.
     """
 
     seed: int
@@ -35,11 +35,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Runs of one setting, one per seed.
+    """The runs of one setting, one per seed.
 
     Attributes:
         name: what sentences call it.
-        runs: in order of their seeds.
+        runs: the runs in order of their seeds.
     """
 
     name: str
@@ -88,10 +88,10 @@ def answer(
 def by_topic(
     main: Side, *, nothing: Side | None = None, floor: Side | None = None, other: Side | None = None
 ) -> list[tuple[str, str]]:
-    """Return sentences about a setting, beside nothing done, the floor and another setting.
+    """Return sentences that compare a setting with doing nothing, the floor and another setting.
 
-    Each comes with a word for what it is about. The floor and nothing done are those of the
-    setting; with another one beside it, every sentence says whose numbers it tells.
+    Each comes with a word for its topic. The floor and doing nothing are those of the setting; when
+    there is another setting, every sentence says whose numbers it reports.
     """
     beside = other if other is not None and other.runs else None
     named = beside is not None
@@ -107,7 +107,7 @@ def by_topic(
 
 
 def _promises(main: Side, beside: Side | None) -> list[str]:
-    """Return what is promised; what both settings promise is told once."""
+    """Return what is promised; a promise of both settings is stated once."""
     scores, besides = _of_scores(main.first["privacy"]), _besides(main.first["privacy"])
     if beside is None:
         return [" ".join((scores, *besides))]
@@ -122,7 +122,7 @@ def _promises(main: Side, beside: Side | None) -> list[str]:
 
 
 def _small(sentence: str) -> str:
-    """Return a sentence as it goes on after a colon."""
+    """Return a sentence as it continues after a colon."""
     return sentence[:1].lower() + sentence[1:]
 
 
@@ -149,12 +149,12 @@ def _outcome(main: Side, nothing: Side | None, beside: Side | None) -> str:
 
 
 def _alike(one: Side, other: Side) -> bool:
-    """Whether two settings are about as many people and days."""
+    """Whether two settings have the same numbers of people and days."""
     return all(one.first[key] == other.first[key] for key in ("people", "days"))
 
 
 def _rising(main: Side, *, named: bool) -> str:
-    """Say that the numbers are not the end of it."""
+    """Say that infections are still rising."""
     rising = sum(run.summary.get("peak_reached") is False for run in main.runs)
     if not rising:
         return ""
@@ -164,7 +164,7 @@ def _rising(main: Side, *, named: bool) -> str:
 
 
 def _beside_floor(main: Side, floor: Side | None, *, named: bool) -> str:
-    """Say what messages between phones bring beyond what everybody knows of themselves."""
+    """Say what messages between phones add to what people know about themselves."""
     if floor is None or not floor.runs or floor.first["method"] == main.first["method"]:
         return ""
     infected = _people(floor.mean(ever_infected))
@@ -174,14 +174,14 @@ def _beside_floor(main: Side, floor: Side | None, *, named: bool) -> str:
     if averted is None or averted.values.size < 2:
         return f"{text}."
     if _is_chance(averted):
-        return f"{text}: {_chance(averted)}, so nothing shows that messages pay here."
+        return f"{text}: {_chance(averted)}, so nothing shows that messages help here."
     kind = "fewer" if averted.mean > 0.0 else "more"
     size = _pair(abs(averted.mean), averted.half_width)
     return f"{text}: messages make it {size} {kind}."
 
 
 def _is_chance(apart: Spread) -> bool:
-    """Whether the interval of a difference holds 0."""
+    """Whether the interval of a difference contains 0."""
     low, high = apart.interval
     return low <= 0.0 <= high
 
@@ -213,15 +213,17 @@ def _besides(privacy: Mapping[str, Any]) -> list[str]:
     """Say what the promise about scores does not cover."""
     told = []
     if privacy.get("selection_epsilon") is not None:
-        told.append("The threshold that chooses tests is published and tells more.")
+        told.append("The threshold that chooses tests is published and reveals more.")
     if privacy.get("policy_tells_of_cases"):
-        told.append("Besides, the policy tells people of a case without noise; no ε covers that.")
+        told.append(
+            "In addition, the policy tells people of a case without noise; no ε covers that."
+        )
     return told
 
 
 def _of_scores(privacy: Mapping[str, Any]) -> str:
-    """Say what one test tells somebody else over all time by scores."""
-    what = "What one test of yours tells a housemate over all time"
+    """Say what one test reveals to somebody else through scores, over all time."""
+    what = "What one of your tests reveals to a housemate over all time"
     person = privacy.get("per_person_epsilon")
     if privacy.get("noise") is None:
         if privacy.get("per_release_epsilon") == 0.0:
@@ -237,7 +239,7 @@ def _of_scores(privacy: Mapping[str, Any]) -> str:
     so_far = " so far" if privacy.get("person_unfinished") else ""
     simulated = "" if privacy.get("protects") else " (proved for ideal noise; this is a simulation)"
     return (
-        f"{what}{so_far}: ε = {shown(person)}, so that whoever guesses your result is right at "
+        f"{what}{so_far}: ε = {shown(person)}, so that anybody who guesses your result is right at "
         f"most {in_a_hundred(share)} times in 100, odds of {_odds(share)}; a coin is right 50 "
         f"times, odds of 1 to 1{simulated}."
     )
@@ -251,7 +253,8 @@ def _odds(share: float) -> str:
 def in_odds(privacy: Mapping[str, Any]) -> str:
     """Say what ε of one test of a person means for the odds; empty where none is proved.
 
-    Guarantee: the definition of (ε, δ), in words. Beyond e^ε of a million the number is not told.
+    Guarantee: this is the definition of (ε, δ) in words. Beyond an e^ε of a million the number is
+    not given.
     """
     person = privacy.get("per_person_epsilon")
     if privacy.get("noise") is None or privacy.get("sound") is not True or person is None:
@@ -261,13 +264,13 @@ def in_odds(privacy: Mapping[str, Any]) -> str:
     return (
         f"In odds: whatever a housemate can see over all time is at most {most} (e to the power of "
         f"ε = {shown(person)}) as likely with a positive test of yours as with a negative one, "
-        f"plus a chance of {privacy['delta']:g} (δ), and the other way round. Whoever holds both "
-        f"for equally likely beforehand and then guesses is right at most {share} of 100 times."
+        f"plus a chance of {privacy['delta']:g} (δ), and vice versa. Somebody who considers both "
+        f"equally likely beforehand and then guesses is right at most {share} of 100 times."
     )
 
 
 def _against(other: Side, main: Side) -> str:
-    """Say how another setting compares on the same seeds; of another size, by shares."""
+    """Say how another setting compares on the same seeds; by shares if sizes differ."""
     alike = _alike(main, other)
     size = f"{other.first['people']:,} people were infected in {other.first['days']} days"
     text = "" if alike else f"With {other.name} {_people(other.mean(ever_infected))} of {size}. "
@@ -277,7 +280,7 @@ def _against(other: Side, main: Side) -> str:
     unit = "infections" if alike else "percentage points"
     if _is_chance(apart):
         gap = f"{shown_difference(apart.mean, apart.half_width)} {unit}"
-        return f"{text}{other.name} is {_chance(apart)} from {main.name} ({gap}); more may tell."
+        return f"{text}{other.name} is {_chance(apart)} from {main.name} ({gap}); more may show."
     kind = "more" if apart.mean > 0 else "fewer"
     gap = f"{_pair(abs(apart.mean), apart.half_width)} {kind} {unit}"
     return f"{text}{other.name} has {gap} than {main.name}, seed by seed."
@@ -286,7 +289,7 @@ def _against(other: Side, main: Side) -> str:
 def how_sure(
     main: Side, nothing: Side | None, *, other: Side | None = None, asked: int | None = None
 ) -> str:
-    """Say what the numbers rest on, and how far they may be off."""
+    """Say what the numbers are based on, and how uncertain they are."""
     n = len(main.runs)
     to_come = f" of {asked}" if asked is not None and asked > n else ""
     if n == 1:
@@ -299,7 +302,7 @@ def how_sure(
     if averted is None or averted.values.size < 2:
         return f"{text}."
     size = _pair(averted.mean, averted.half_width)
-    doubt = "; that may be chance, and more runs would tell" if _is_chance(averted) else ""
+    doubt = "; that may be chance, and more runs would show" if _is_chance(averted) else ""
     whose = "" if other is None else f" with {main.name}"
     return f"{text}; {size} infections averted{whose}, seed by seed{doubt}."
 

@@ -1,4 +1,4 @@
-"""The first paragraph of the report: which setting it is about, and what stands beside it."""
+"""The first paragraph of the report: which setting it is about, and what it is compared with."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from dnatrace.report.grouping import Group
 from dnatrace.report.reading import METHOD, StoredRun
 
 _NEEDED = ("attack_rate", "tests_used", "isolation_person_days", "days")
-# What is compared apart from the method and what it does not share with others.
+# The settings that are compared, apart from the method and what is specific to it.
 _OF_METHODS = ("method.", "privacy.")
 
 
 def overall(groups: Sequence[Group]) -> list[str]:
-    """Return what the runs say in a few sentences; none when older versions did not write enough.
+    """Return what the runs show in a few sentences; none if older versions stored too little.
 
-    Of several settings that do something, the one with the fewest infections is told; of two, how
-    they compare.
+    Of several settings that do something, the one with the fewest infections is described; of two,
+    how they compare.
     """
     sides = {group.label: _side(group) for group in groups if _tells_enough(group)}
     known = [group for group in groups if group.label in sides]
@@ -30,7 +30,7 @@ def overall(groups: Sequence[Group]) -> list[str]:
     lead = [f"Of {len(acting)} settings, {best.label} had the fewest infections."]
     main, beside = best, _beside(best, known)
     other: Group | None = None
-    if len(acting) == 2:  # two are compared; the one that has something beside it is told first
+    if len(acting) == 2:  # two are compared; one with something to compare with comes first
         (other,) = (group for group in acting if group is not best)
         if not any(beside.values()) and any(_beside(other, known).values()):
             main, other, beside = other, best, _beside(other, known)
@@ -42,7 +42,7 @@ def overall(groups: Sequence[Group]) -> list[str]:
 
 
 def _beside(main: Group, known: Sequence[Group]) -> dict[str, Group | None]:
-    """Return nothing done and the floor of a setting, where there are such runs."""
+    """Return the runs without action and the floor of a setting, where they exist."""
     return {
         "nothing": next((g for g in known if not _acts(g) and _agree(g, main)), None),
         "floor": next((g for g in known if g.method == FLOOR and _agree(g, main)), None),
@@ -63,7 +63,7 @@ def _told(run: StoredRun) -> Told:
 
 
 def _acts(group: Group) -> bool:
-    """Whether a method gives tests; those of others that are not installed here are held to."""
+    """Whether a method gives tests; assumed of methods that are not installed here."""
     return group.method not in METHODS or METHODS[group.method].gives_tests
 
 

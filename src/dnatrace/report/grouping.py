@@ -1,4 +1,4 @@
-"""Runs that differ only in their seed belong together; what else differs is their name."""
+"""Group runs that differ only in their seed, and name groups by what else differs."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _SHORT = {
     "tests.false_negative_rate": "false negatives",
 }
 
-# By dotted key; a setting without an effect is not there.
+# By dotted key; settings without an effect are left out.
 Settings = Mapping[str, Any]
 
 
@@ -32,9 +32,9 @@ class Group:
     """The runs of one setting.
 
     Attributes:
-        label: unique in a report.
-        plain: whether every setting in which runs differ has its default, the method aside.
-        settings: by dotted key, without the seed.
+        label: its name, unique in a report.
+        plain: whether every setting in which runs differ has its default, apart from the method.
+        settings: the settings by dotted key, without the seed.
         runs: one per seed, in order of the seeds.
     """
 
@@ -50,13 +50,13 @@ class Group:
 
     @property
     def privacy(self) -> dict[str, Any]:
-        """What the first seed's summary says of privacy."""
+        """What the first seed's summary says about privacy."""
         privacy: dict[str, Any] = self.runs[0].summary["privacy"]
         return privacy
 
     @property
     def n_rising(self) -> int:
-        """How many runs ended before their peak; older ones do not say."""
+        """How many runs ended before their peak; unknown for older ones, which do not count."""
         return sum(run.summary.get("peak_reached") is False for run in self.runs)
 
     def values(self, quantity: Quantity) -> NDArray[np.float64]:
@@ -86,7 +86,7 @@ def group_runs(runs: Iterable[StoredRun]) -> list[Group]:
 
 
 class Names:
-    """Names for settings: the method, and every setting that differs and is not its default."""
+    """Names for settings: the method, and every setting that differs from its default."""
 
     def __init__(self, settings: Sequence[Settings]) -> None:
         keys = dict.fromkeys([*described_settings(), *(key for one in settings for key in one)])
@@ -103,7 +103,7 @@ class Names:
 
     @property
     def unsaid(self) -> dict[str, Any]:
-        """Settings that differ between runs and have this value where a label does not say so."""
+        """Settings that differ between runs, with the value they have where a label omits them."""
         defaults = {key: known.default for key, known in described_settings().items()}
         return {
             key: defaults[key]
@@ -128,7 +128,7 @@ class Names:
         return all(self._is_default(one, key) for key in self._varying if key in one)
 
     def unique(self, settings: Sequence[Settings]) -> list[str]:
-        """Return a label for each, in full where the short ones would be the same."""
+        """Return a label for each, in full where the short ones would be equal."""
         labels = [self.label(one) for one in settings]
         return [
             label if labels.count(label) == 1 else self.label(one, in_full=True)
@@ -136,7 +136,7 @@ class Names:
         ]
 
     def order(self, one: Settings) -> tuple[Any, ...]:
-        """Return a key to sort by: method, then default before other values, then the value."""
+        """Return a sort key: method, then defaults before other values, then the value."""
         method, known = str(one.get(METHOD)), METHODS.names
         place = known.index(method) if method in known else len(known)
         rest = (
@@ -148,14 +148,14 @@ class Names:
 
 
 def short(key: str) -> str:
-    """Return a setting's name for people: its last part when that is clear alone."""
+    """Return a setting's name for readers: its last part when that is clear on its own."""
     last = key.rpartition(".")[2]
     unclear = last in ("days", "name", "noise")
     return _SHORT.get(key, key if unclear else last.replace("_", " "))
 
 
 def written(value: Any) -> str:
-    """Return a setting's value for people."""
+    """Return a setting's value for readers."""
     if value is None:
         return "absent"
     if isinstance(value, bool):

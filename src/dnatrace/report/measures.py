@@ -31,7 +31,7 @@ from dnatrace.sweeps.spread import CONFIDENCE, ROUNDING
 MOST_POINTS = 30_000  # of all curves together: about 400 kB
 TABLE_DAYS = 12  # columns of a table of curves
 
-# What a report calls robustness: how far people and tests keep to the plan.
+# What a report calls robustness: how well people and tests keep to the plan.
 ROBUSTNESS = (
     "isolation.adherence",
     "isolation.dropout",
@@ -41,22 +41,22 @@ ROBUSTNESS = (
     "tests.result_delay",
     "app.adoption",
 )
-# Of the table on the terminal; the page has all.
+# Columns of the table on the terminal; the page has all of them.
 DIFFERENCES = (SUMMARY["peak_infected"], SUMMARY["attack_rate"], SUMMARY["isolation_person_days"])
 _MORE_IS_BETTER = ("isolation.adherence", "app.adoption")
 
-# Mean, half interval and median, one each per place: a day, or a class of people.
+# Mean, half-width and median, one of each per place: a day, or a class of people.
 Columns = dict[str, list[float | None]]
 Numbers = dict[str, float | None]
 
 
 def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Return mean, half interval and median of each column of [seeds, places], as `Spread` does.
+    """Return mean, half-width and median of each column of [seeds, places], as `Spread` does.
 
-    NaN is left out; what is not defined (nothing there, or an interval of one) is NaN.
+    NaN is left out; undefined results (no values, or the interval of a single one) are NaN.
     """
     n = np.isfinite(values).sum(axis=0)
-    with warnings.catch_warnings(action="ignore"):  # of columns without values
+    with warnings.catch_warnings(action="ignore"):  # about columns without values
         mean, median = np.nanmean(values, axis=0), np.nanmedian(values, axis=0)
         deviation = np.nanstd(values, axis=0, ddof=1)
         half = stdtrit(np.maximum(n - 1, 1), (1 + CONFIDENCE) / 2) * deviation / np.sqrt(n)
@@ -80,12 +80,12 @@ def cell(columns: Columns, place: int) -> Numbers | None:
 
 
 def _numbers(values: NDArray[np.float64]) -> Numbers | None:
-    """Return the numbers of one value per seed; the half interval of a single seed is None."""
+    """Return the numbers for one value per seed; the half-width for a single seed is None."""
     return cell(_columns(values[:, np.newaxis]), 0)
 
 
 def described(quantities: Iterable[Quantity]) -> list[dict[str, str]]:
-    """Return how charts and tables name quantities."""
+    """Return what charts and tables call quantities."""
     return [{"key": q.key, "label": q.label, "unit": q.unit, "name": q.name} for q in quantities]
 
 
@@ -97,7 +97,7 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
     """Return one row per group with all numbers of the summary.
 
     `each` has them by seed, so that the page can pair any two groups; `quantiles` are those of
-    Student's t for intervals of 2, 3, … seeds. Both are left empty where one group stands alone.
+    Student's t for intervals of 2, 3, … seeds. Both are empty when there is only one group.
     """
     several = groups if len(groups) > 1 else ()
     most = max((len(group.runs) for group in several), default=1)
@@ -117,7 +117,7 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def _each(group: Group) -> dict[str, list[float | None]]:
-    """Return the seeds and the numbers of each; more digits than are shown, for differences."""
+    """Return the seeds and the numbers of each, with extra digits for differences."""
     numbers: dict[str, list[float | None]] = {"seed": [run.seed for run in group.runs]}
     for quantity in RESULTS:
         values = group.values(quantity)
@@ -136,7 +136,7 @@ def differences(groups: Sequence[Group], baseline: Group) -> list[dict[str, Any]
 
 
 def curves(groups: Sequence[Group]) -> dict[str, Any]:
-    """Return mean, half interval and median by day for every quantity and group.
+    """Return mean, half-width and median by day for every quantity and group.
 
     Days are thinned when there would be more than `MOST_POINTS` points; `step` says how much.
     """
@@ -173,7 +173,7 @@ def _curve(group: Group, quantity: Quantity, step: int) -> Columns:
 
 
 def table_days(drawn: dict[str, Any]) -> dict[int, int]:
-    """Return at most `TABLE_DAYS` days for a table of curves, by their place in the longest one."""
+    """Return at most `TABLE_DAYS` days for a table of curves, by place in the longest curve."""
     days = max((series["days"] for series in drawn["series"]), key=len)
     places = sorted({round(place) for place in np.linspace(0, len(days) - 1, TABLE_DAYS)})
     return {place: days[place] for place in places}
@@ -182,15 +182,15 @@ def table_days(drawn: dict[str, Any]) -> dict[int, int]:
 def privacy_against_outcome(
     groups: Sequence[Group], names: Names, rows: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return outcomes by ε: a line for each setting that has one, a level for each that has none.
+    """Return outcomes by ε: one line per setting that has an ε, one level per setting without.
 
-    `points` hold the readings of ε; one that is unbounded is None and is not drawn, and an axis on
-    which nothing would be drawn is not offered. `rows` are those of `results`.
+    `points` hold the readings of ε; an unbounded one is None and is not drawn, and an axis on which
+    nothing would be drawn is not offered. `rows` are those of `results`.
     """
     series: dict[str, dict[str, Any]] = {}
     for group, row in zip(groups, rows, strict=True):
         if "noise" not in group.privacy:
-            continue  # an older version did not say whether there was any
+            continue  # an older version did not record whether there was any
         private = group.privacy.get("noise") is not None
         label = names.label(group.settings, skip=(EPSILON,)) if private else group.label
         new = _series(group) | {"label": label, "private": private, "points": []}
@@ -210,12 +210,12 @@ def privacy_against_outcome(
 
 
 def burdens(groups: Sequence[Group]) -> dict[str, Any]:
-    """Return who bore it: quantities by age group and household size for every group.
+    """Return who bore the burden: quantities by age group and household size for every group.
 
-    A kind is the column `grouped_by` of the table of groups, a class its column `group`: `Group` is
-    another thing here, runs that differ in their seed. Values are by "kind/quantity", one per
-    class. A class of people that is empty in a run does not count in its mean. `burdens` in
-    `results` is something else: the quantities that the chart of isolation against the peak offers.
+    A kind is the column `grouped_by` of the table of groups, a class its column `group`: `Group`
+    means something else here, runs that differ in their seed. Values are by "kind/quantity", one
+    per class. A class of people that is empty in a run does not count in the mean. `burdens` in
+    `results` is something else: the quantities offered by the chart of isolation against the peak.
     """
     classes: dict[str, list[str]] = {}
     for row in groups[0].runs[0].groups:
@@ -248,10 +248,10 @@ def _by_class(group: Group, kind: str, quantity: Quantity, classes: list[str]) -
 
 
 def robustness(groups: Sequence[Group], names: Names) -> dict[str, Any] | None:
-    """Return how outcomes change when people or tests keep less to the plan.
+    """Return how outcomes change when people or tests deviate from the plan.
 
-    Groups that agree in all other settings are a family; its least disturbed member is the one the
-    others are compared with, seed by seed. None when no family has two members.
+    Groups that agree in all other settings are a family; the others are compared with its least
+    disturbed member, seed by seed. None when no family has two members.
     """
     families: dict[str, list[Group]] = {}
     for group in groups:
@@ -288,7 +288,7 @@ def _robustness_row(group: Group, plain: Group, keys: list[str], names: Names) -
 
 
 def _paired_change(group: Group, plain: Group, quantity: Quantity) -> NDArray[np.float64]:
-    """Return the difference of two groups for each seed that both have."""
+    """Return the difference between two groups for each seed that both have."""
     after, before = (
         dict(zip((run.seed for run in one.runs), one.values(quantity), strict=True))
         for one in (group, plain)

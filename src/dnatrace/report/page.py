@@ -1,4 +1,4 @@
-"""Put the parts together and write the page."""
+"""Assemble the parts and write the page."""
 
 import base64
 import hashlib
@@ -34,11 +34,11 @@ class Report:
     """A page that was written.
 
     Attributes:
-        path: where.
-        runs: how many it tells of.
-        settings: how many groups of runs that differ only in their seed.
+        path: where the page is.
+        runs: how many runs it covers.
+        settings: how many groups of runs that differ only in their seed it has.
         bytes: its size.
-        differences: from the baseline that was chosen, one row per other setting.
+        differences: the differences from the chosen baseline, one row per other setting.
     """
 
     path: Path
@@ -54,7 +54,8 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
     Args:
         directory: a store, or the directory of a run.
         out: the page; `report.html` in the directory when None. Replaced whole or not at all.
-        baseline: label of the setting that the page compares the others with when it is opened.
+        baseline: the label of the setting with which the page compares the others when it is
+            opened.
 
     Raises:
         InputError: there is no run or no such label, a run is damaged, or the page cannot be
@@ -89,7 +90,7 @@ def _labelled(groups: Sequence[Group], label: str) -> Group:
 
 
 def render(groups: Sequence[Group], baseline: Group | None = None) -> str:
-    """Return the page. Every text of the files is escaped; scripts run by their hash alone."""
+    """Return the page. All text from files is escaped; only scripts with known hashes run."""
     names = Names([group.settings for group in groups])
     results, curves = measures.results(groups), measures.curves(groups)
     data = {
@@ -128,7 +129,7 @@ def render(groups: Sequence[Group], baseline: Group | None = None) -> str:
 
 
 def embedded(data: Any) -> str:
-    """Return JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end the script element it is embedded in."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -136,7 +137,7 @@ def embedded(data: Any) -> str:
 
 
 def security_policy(styles: str, scripts: str = "") -> str:
-    """Return a content security policy: no request to anywhere, no script or style but ours."""
+    """Return a content security policy: no requests anywhere, no scripts or styles but ours."""
     scripted = f"script-src '{_hash(scripts)}'; " if scripts else ""
     return (
         f"default-src 'none'; style-src '{_hash(styles)}'; {scripted}"
@@ -174,7 +175,7 @@ def asset(name: str) -> str:
 
 
 def shown_spread(numbers: Mapping[str, Any] | None) -> str:
-    """Return mean ± half interval."""
+    """Return mean ± half-width."""
     if numbers is None:
         return "–"
     return quantities.shown_spread(numbers["mean"], numbers["half"])
@@ -207,7 +208,7 @@ def _extent(values: list[int]) -> str:
 
 
 def _verdict(group: Group) -> str:
-    """Return what is to be thought of a group's guarantee, in words."""
+    """Return a verdict on a group's guarantee, in words."""
     privacy = group.privacy
     if "noise" not in privacy:
         return "–"
@@ -219,7 +220,7 @@ def _verdict(group: Group) -> str:
 
 
 def _statements(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return each text once, with the labels it holds for; of the first seed of a group."""
+    """Return each text once, with the labels it applies to; from the first seed of a group."""
     labels: dict[str, list[str]] = {}
     for group in groups:
         labels.setdefault(group.runs[0].statement, []).append(group.label)
@@ -230,7 +231,7 @@ def _statements(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 
 def _ledger(group: Group) -> dict[str, Any]:
-    """Return the first seed's ledger, days of equal releases in one row."""
+    """Return the first seed's ledger, with days of equal releases in one row."""
     rows: list[dict[str, Any]] = []
     for release in group.runs[0].ledger["releases"]:
         day, spent = release["day"], release.get("spent")
@@ -264,7 +265,7 @@ def _figures(groups: Sequence[Group]) -> list[dict[str, str]]:
 
 
 def _provenance(groups: Sequence[Group]) -> dict[str, Any]:
-    """Return how many versions of the code made the runs, and with which libraries."""
+    """Return how many versions of the code made the runs, and which libraries they used."""
     libraries: dict[str, dict[str, None]] = {}
     codes = set()
     for origin in (run.provenance for group in groups for run in group.runs):

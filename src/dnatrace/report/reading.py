@@ -1,4 +1,4 @@
-"""Read stored runs back, or say in one line what is wrong with them."""
+"""Read stored runs, or say in one line what is wrong with them."""
 
 import re
 import sys
@@ -26,21 +26,21 @@ _RENAMED = {"isolated_ill": "isolated_exposed_or_infected"}  # columns of older 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredRun:
-    """One run as its directory tells it.
+    """One run as stored in its directory.
 
-    A number that the files do not have, because an older version wrote them, is absent: None in
-    `summary` and `groups`, NaN in `daily`.
+    A number that the files lack, because an older version wrote them, is None in `summary` and
+    `groups` and NaN in `daily`.
 
     Attributes:
-        settings: those that have an effect, by dotted key, without the seed; plain values.
-        seed: of the run.
-        summary: one number each, the text of `method`, and the table `privacy`.
-        daily: by column, one value per day, NaN where there was nothing to measure.
+        settings: the settings that have an effect, by dotted key, without the seed; plain values.
+        seed: the seed of the run.
+        summary: one number per measure, the text of `method`, and the table `privacy`.
+        daily: one value per day by column, NaN where there was nothing to measure.
         groups: one row per age group and household size.
         ledger: what was released and spent.
         statement: the guarantee in words.
         provenance: version, commit, digest, seed, libraries.
-        label: that a person gave it; empty for none.
+        label: the label that a person gave it; empty for none.
     """
 
     settings: dict[str, Any]
@@ -57,7 +57,7 @@ class StoredRun:
 def read_runs(directory: Path) -> list[StoredRun]:
     """Read all runs of a store, or the one run whose directory is given, in order of name.
 
-    Directories that are not named by a digest are not runs; those that are must be whole.
+    Directories that are not named by a digest are not runs; those that are must be complete.
 
     Raises:
         InputError: there is no run, or one of them is damaged.
@@ -77,7 +77,7 @@ def read_runs(directory: Path) -> list[StoredRun]:
 
 
 def read_run(path: Path) -> StoredRun:
-    """Read one run; every value that a report computes with is a number or absent.
+    """Read one run; every value used in a report's calculations is a number or absent.
 
     Raises:
         InputError: a file is missing or damaged.
@@ -104,7 +104,8 @@ def read_run(path: Path) -> StoredRun:
 def settings_with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a stored run that have an effect, by dotted key.
 
-    Older stores hold all settings; a plug-in that is not installed here is taken as it stands.
+    Older stores hold all settings; settings of a plug-in that is not installed here are kept as
+    they are.
     """
     try:
         values = RunConfig(**config).effective()
@@ -149,7 +150,7 @@ def _check_ledger(path: Path, ledger: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_daily(path: Path) -> dict[str, NDArray[np.float64]]:
-    """Return the columns that charts show by today's names, float64 [days] each."""
+    """Return the columns that charts show, by their current names, float64 [days] each."""
     table = _read_parquet(path, ("day",), (*_DAILY_COLUMNS, *_RENAMED))
     daily = {name: np.full(table.num_rows, np.nan) for name in _DAILY_COLUMNS}
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -170,7 +171,7 @@ def _read_groups(path: Path) -> list[dict[str, Any]]:
 
 
 def _read_parquet(path: Path, needed: tuple[str, ...], columns: tuple[str, ...]) -> pa.Table:
-    """Return those columns that a table has."""
+    """Return those of the columns that a table has."""
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:

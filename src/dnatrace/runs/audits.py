@@ -1,4 +1,4 @@
-"""Audits and attacks of a configuration's method: what it claims against what can be shown."""
+"""Audit and attack the method of a configuration: what it claims against what can be shown."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,13 +36,14 @@ def audit(
     draws: int = 1_000_000,
     confidence: float = 0.99,
 ) -> AuditResult:
-    """Return the empirical lower bound on ε of a configuration's method, beside its claim.
+    """Return an empirical lower bound on ε for a configuration's method, beside its claim.
 
-    Two encounters are audited, the victim met two days ago or yesterday; for methods whose noise
-    depends on contacts also days with others and a contact on the release day, which counts at
-    once, and of several releases a contact on the day of the first. Each is held to what is claimed
-    for it; the one that shows most is returned. Each has `draws` of its own and an equal part of
-    the error probability, so that the confidence holds for all together.
+    Two encounters are audited: the victim was met two days ago, or yesterday. For methods whose
+    noise depends on contacts there are two more, days with other contacts and a contact on the
+    release day, which counts at once; with several releases also a contact on the day of the first.
+    Each encounter is held to what is claimed for it; the one that shows most is returned. Each has
+    its own `draws` and an equal share of the error probability, so that the confidence holds for
+    all of them together.
     """
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:
@@ -96,13 +97,13 @@ def attack(
 
 
 def check_picture(path: Path) -> None:
-    """Raise unless the name of the file tells PNG, SVG or PDF."""
+    """Raise unless the file name ends in .png, .svg or .pdf."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"{path}: the name must end in .png, .svg or .pdf")
 
 
 def _require_noise(config: RunConfig, what: str) -> None:
-    """Raise for methods that use no message, or show them all."""
+    """Raise for methods that use no messages, or show them without noise."""
     if not config.method.adds_noise:
         name = config.method.name
         raise InputError(f"method '{name}' adds no noise and claims nothing: nothing to {what}")
@@ -118,7 +119,7 @@ def _encounter_settings(config: RunConfig) -> dict[str, Any]:
 
 
 def _method_maker(config: RunConfig) -> Callable[[int], Method]:
-    """Return what makes the method of a configuration from a seed for its noise."""
+    """Return a function from a noise seed to the method of a configuration."""
 
     def make(seed: int) -> Method:
         return config.tracer.build(config.method_setup(config.privacy.source(seed)))
@@ -127,7 +128,7 @@ def _method_maker(config: RunConfig) -> Callable[[int], Method]:
 
 
 def _claim(config: RunConfig, encounter: Encounter) -> tuple[float, int]:
-    """Return the ε claimed for the contact of an encounter, and how many releases it can change.
+    """Return the ε claimed for the contact of an encounter, and how many releases it affects.
 
     A method whose stated sensitivity fails is held to what it states.
     """

@@ -1,14 +1,14 @@
-"""Checkpoints: what a run needs to resume after it was killed, to the same bits.
+"""Checkpoints: what a run that was killed needs to resume, bit for bit.
 
 A file holds what is known at the end of a day: the state of the loop, what changed in the simulator
-(its people are drawn anew from the seed), the measurements and the ledger. It is written under
-another name and renamed when it is complete, so a run that is killed while it writes resumes from
-the one before. Draws are addressed by person and day and have no state. Only `noise = "secure"`,
-which nobody can repeat, comes out different.
+(its people are drawn again from the seed), the measurements and the ledger. It is written under
+another name and renamed when it is complete, so a run that is killed while writing resumes from the
+previous one. Draws are addressed by person and day and have no state. Only `noise = "secure"`,
+which nobody can repeat, gives a different result.
 
-A checkpoint holds secrets of the run, as the run itself does while it lasts; it is removed when the
-run has ended. It is read by the same version of the program alone, and only classes of the program
-and of the plug-ins that the configuration names are taken from it.
+A checkpoint holds secrets of the run, as the running process does; it is removed when the run has
+ended. Only the same version of the program reads it, and only classes of the program and of the
+plug-ins that the configuration names are loaded from it.
 """
 
 import io
@@ -44,9 +44,9 @@ class Begun:
 
     Attributes:
         loop: the parts of the run; the simulator advances in place.
-        state: of the loop after the last day.
-        meter: what was measured.
-        ledger: what was spent.
+        state: the state of the loop after the last day.
+        meter: what has been measured.
+        ledger: what has been spent.
     """
 
     loop: Loop
@@ -61,9 +61,9 @@ class Checkpoint:
 
     Attributes:
         path: the file.
-        digest: of the configuration.
-        every: how many days are run between two writings.
-        packages: of plug-ins whose classes may be in it.
+        digest: the digest of the configuration.
+        every: how many days pass between two checkpoints.
+        packages: the packages of plug-ins whose classes may be in it.
     """
 
     path: Path
@@ -97,11 +97,11 @@ class Checkpoint:
             file.write(_LAST_LINE)
 
     def resume(self, begun: Begun) -> Begun:
-        """Return the run where it was; as it is given when there is no checkpoint.
+        """Return the run at its last checkpoint; the run as given when there is none.
 
         Raises:
-            InputError: the file is no checkpoint, not whole, or of another configuration or
-                version.
+            InputError: the file is not a checkpoint, is incomplete, or belongs to another
+                configuration or version.
         """
         if not self.path.exists():
             return begun
@@ -119,11 +119,11 @@ class Checkpoint:
         return Begun(loop=begun.loop, state=state, meter=begun.meter, ledger=ledger)
 
     def remove(self) -> None:
-        """Forget the run, which has ended."""
+        """Remove the file of a run that has ended."""
         self.path.unlink(missing_ok=True)
 
     def _check(self, file: IO[bytes]) -> None:
-        """Raise unless a file is a whole checkpoint of this run, and go to where it begins."""
+        """Raise unless a file is a complete checkpoint of this run; move to its content."""
         if file.readline() != _FIRST_LINE:
             raise InputError(f"{self.path}: is there already and is no checkpoint")
         try:
@@ -146,7 +146,7 @@ class Checkpoint:
         file.seek(begins)
 
     def _sweep(self) -> None:
-        """Remove what processes that are no more left half-written."""
+        """Remove half-written files of processes that no longer run."""
         for partial in self.path.parent.glob(f".{self.path.stem}.*.partial{self.path.suffix}"):
             with suppress(ValueError, OSError):
                 process = int(partial.name.removeprefix(f".{self.path.stem}.").split(".")[0])
@@ -155,14 +155,14 @@ class Checkpoint:
 
 
 class _Reader(pickle.Unpickler):
-    """Reads arrays and classes of some packages, and nothing else that could run."""
+    """Read arrays and classes of some packages, and nothing else that could run code."""
 
     def __init__(self, file: IO[bytes], packages: tuple[str, ...]) -> None:
         super().__init__(file)
         self._packages = packages
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return a class, or raise if it is of another package."""
+        """Return a class, or raise if it belongs to another package."""
         package = module.split(".", maxsplit=1)[0]
         known = package in self._packages or (module == "builtins" and name in _BUILTINS)
         if not known or (package == "numpy" and not _is_array_maker(module, name)):

@@ -2,7 +2,7 @@
 
 Every key can be set from a preset, a TOML file, `--set section.key=value` or keyword arguments. A
 key that does not exist is an error that names it. Methods, simulators and policies bring their own
-settings: `method`, `simulator` and `policy` hold those of the one that is named.
+settings: `method`, `simulator` and `policy` hold the settings of the one they name.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ from dnatrace.simulators.city import CitySettings
 
 DEFAULT_PRESET = "standard"
 # Part of every digest and stored configuration. Raise it when a default or a meaning changes, so
-# that runs of before and after have different names; a new key needs no new number.
+# that runs before and after have different names; a new key needs no new number.
 SCHEMA = 3
 
 _LOG = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ CATALOGUES: dict[str, Catalogue[Any]] = {
 
 
 class PrivacySettings(Settings):
-    """The guarantee that the noise is calibrated for."""
+    """The guarantee for which the noise is calibrated."""
 
     epsilon: Annotated[float, Field(gt=0.0)] = setting(1.0, "privacy budget ε", source=_PAPER)
     delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
@@ -77,20 +77,20 @@ class PrivacySettings(Settings):
     noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
     calibration: Calibration = setting(
         Calibration.EXACT,
-        "noise from ε and δ: `exact`, `renyi` (more than needed) or `classical` (too little far "
-        "above ε = 1)",
+        "how noise follows from ε and δ: `exact`, `renyi` (more than needed) or `classical` (too "
+        "little far above ε = 1)",
         source="Balle and Wang 2018; the others as in the authors' programs",
     )
 
     @property
     def target(self) -> Target:
-        """What the noise is calibrated for."""
+        """The guarantee for which the noise is calibrated."""
         return Target(
             epsilon=self.epsilon, delta=self.delta, unit=self.unit, calibration=self.calibration
         )
 
     def source(self, seed: int) -> Noise:
-        """Return where noise comes from."""
+        """Return the source of noise."""
         return SecureNoise() if self.noise == "secure" else FastNoise(seed=seed)
 
 
@@ -105,15 +105,15 @@ class ModelSettings(SeirParameters):
     )
     contacts_before_tests: bool = setting(
         False,
-        "whether contacts of a day are dated the day before its tests and change beliefs of the "
-        "day itself; else of the next day. Methods that count contacts refuse it",
-        source="the authors' programs date them so",
+        "whether contacts of a day are dated one day before its tests and change beliefs on the "
+        "day itself; otherwise on the next day. Methods that count contacts refuse it",
+        source="as in the authors' programs",
     )
 
     exchange: ExchangeKind | None = setting(
         None,
         "what messages are made of: `rounds` of everybody's updates, or their sender's "
-        "`own-tests` alone; if absent as the method has it (`own-tests` for `headcount`)",
+        "`own-tests` alone; if absent, the method decides (`own-tests` for `headcount`)",
     )
 
     @property
@@ -140,8 +140,8 @@ SHORTCUTS = {
 class RunConfig(Settings):
     """Everything that determines the result of a run.
 
-    `RunConfig(method="fn", people=10_000, seed=1)` works too: the short names of `SHORTCUTS` are
-    put where they belong. Threads, progress and output are not part of it.
+    `RunConfig(method="fn", people=10_000, seed=1)` works, too: the short names of `SHORTCUTS` are
+    put into their sections. Threads, progress and output are not part of it.
     """
 
     people: Annotated[int, Field(ge=1, strict=True)] = setting(
@@ -188,19 +188,19 @@ class RunConfig(Settings):
         return self
 
     def check_people(self, n_people: int | None) -> None:
-        """Raise if more are to be infected on day 0 than there are; None for nobody knows yet."""
+        """Raise if more people are infected on day 0 than there are; None if not yet known."""
         first, asked = self.initially_infected, "initially_infected" in self.model_fields_set
         if asked and first is not None and n_people is not None and first > n_people:
             raise InputError(f"initially_infected: {first:,} are more than all {n_people:,} people")
 
     @classmethod
     def names_understood(cls) -> list[str]:
-        """Return the names that a wrong key may have meant: sections, keys and short names."""
+        """Return the names that a misspelt key may have meant: sections, keys and short names."""
         return [*super().names_understood(), *SHORTCUTS]
 
     @property
     def n_people(self) -> int | None:
-        """How many people there are; None when a simulator that knows is to tell."""
+        """How many people there are; None when the simulator decides that."""
         said = "people" in self.model_fields_set
         return self.people if said or not self.simulator.knows_people else None
 
@@ -214,13 +214,13 @@ class RunConfig(Settings):
 
     @property
     def files(self) -> list[Path]:
-        """Files that settings name: a contact list, a network, a decoder."""
+        """The files that settings name: a contact list, a network, a decoder."""
         plugins: list[Plugin] = [getattr(self, section) for section in CATALOGUES]
         named = [getattr(plugin, key) for plugin in plugins for key in plugin.read_by_content]
         return [Path(name) for name in named if name is not None]
 
     def method_setup(self, noise: Noise | None = None) -> Setup:
-        """Return what the method is built with; `noise` in place of the configuration's own."""
+        """Return what the method is built from; `noise` replaces the configuration's own."""
         return Setup(
             target=self.privacy.target,
             window_days=self.seir.window,
@@ -230,7 +230,7 @@ class RunConfig(Settings):
 
     @property
     def tracer(self) -> Any:
-        """The settings of the method, with what it ships for a policy like this one."""
+        """The settings of the method, with the decoder that it ships for this policy."""
         return self.method.in_world(levers=self.policy.keeps_diary)
 
     @property
@@ -255,7 +255,7 @@ class RunConfig(Settings):
         return values
 
     def idle(self) -> list[tuple[str, str | None]]:
-        """Return what changes nothing in this run: whole sections (no key), or keys of one."""
+        """Return what has no effect in this run: whole sections (no key), or keys of a section."""
         idle: list[tuple[str, str | None]] = []
         if not self.method.adds_noise:
             idle += [("privacy", None)]
@@ -271,15 +271,15 @@ class RunConfig(Settings):
 
     @property
     def digest(self) -> str:
-        """The name of the run: 16 hexadecimal digits, of all settings that have an effect."""
+        """The name of the run: 16 hexadecimal digits from all settings that have an effect."""
         return self.digest_of(self.effective())
 
     def digest_of(self, stored: Mapping[str, Any]) -> str:
         """Return the digest of some of the `effective` values.
 
-        Hashed are those that differ from their defaults, the number of the schema, and the content
-        of what settings point to: a contact list, a network, a decoder, the installed build of a
-        simulator of others. So a new key renames no stored run.
+        The digest covers the values that differ from their defaults, the number of the schema, and
+        the content of what settings point to: a contact list, a network, a decoder, the installed
+        build of an external simulator. So a new key renames no stored run.
         """
         values = _changed(self, stored)
         for section in CATALOGUES:
@@ -322,10 +322,10 @@ def load_config(
 
     Args:
         preset: one of `dt.presets()`.
-        scenario: one of `dt.scenarios()`; None for none.
-        file: TOML.
+        scenario: one of `dt.scenarios()`, or None.
+        file: the path of a TOML file.
         settings: texts "section.key=value", the value as in TOML or a bare word.
-        overrides: by dotted key or shortcut; None means not given.
+        overrides: values by dotted key or shortcut; None means not given.
     """
     check_kinds({"preset": preset, "scenario": scenario}, file, settings, overrides)
     values = read_preset(preset)
@@ -347,11 +347,11 @@ def load_config(
             values[section] = catalogue.flattened(values[section], name)
     merge(values, given)
     if its_people is not None and _named(values, "simulator") == its_simulator:
-        values.setdefault("people", its_people)  # the city of a preset is no other simulator's
+        values.setdefault("people", its_people)  # a preset's number is meant for the city
     first, people = values.get("initially_infected"), values.get("people")
     asked = "initially_infected" in given
     if not asked and isinstance(first, int) and isinstance(people, int):
-        values["initially_infected"] = min(first, people)  # a preset's, meant for its own people
+        values["initially_infected"] = min(first, people)  # meant for the preset's own people
     config = RunConfig(**values)
     if not asked:
         config.model_fields_set.discard("initially_infected")
@@ -367,7 +367,7 @@ def _named(values: Mapping[str, Any], section: str, default: str | None = None) 
 
 
 def _with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
-    """Return values under the names they have in files; short names are understood and told."""
+    """Return values under the names they have in files; short names are accepted and reported."""
     kinds: dict[str, list[type[Settings]]] = {"seir": [ModelSettings]}
     kinds |= {section: list(catalogue) for section, catalogue in CATALOGUES.items()}
     named = dict(given)
@@ -384,7 +384,7 @@ def _with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
 
 
 def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
-    """Say which settings of a method were given and mean nothing to the one that is chosen."""
+    """Report which given settings have no effect with the chosen method."""
     for told in config.simulator.without_effect(config.days):
         _LOG.warning("simulator.%s: no effect", told)
     believed = given.get("seir")
@@ -392,7 +392,7 @@ def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
         name = config.method.name
         _LOG.warning("seir.%s (p1) has no effect with method '%s'", _P1, name)
     if config.tests.believed.misleads:
-        _LOG.warning("the error rates of tests add up to more than 1: they mislead")
+        _LOG.warning("the error rates of tests add up to more than 1: tests mislead")
     held = given.get("method")
     for key in held if isinstance(held, Mapping) else ():
         if METHODS.ignores(config.method.name, key) and key not in METHODS:

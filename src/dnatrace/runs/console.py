@@ -1,4 +1,4 @@
-"""Tables on the terminal, whole: nothing is cut where the terminal is narrow."""
+"""Print tables whole: nothing is cut off where the terminal is narrow."""
 
 from typing import IO, Any
 
@@ -8,11 +8,11 @@ from rich.table import Table
 
 
 def print_table(table: Table) -> None:
-    """Print a table in the width of the terminal, or wider where its longest words need it.
+    """Print a table as wide as the terminal, or wider where its longest words need it.
 
-    Sentences are wrapped between words; a path or a number is never cut. What is not a terminal has
-    no width: there every row stands on one line. Signs that the output cannot show are spelled
-    before columns are measured, so that they stay aligned.
+    Sentences are wrapped between words; a path or a number is never cut. Output that is not a
+    terminal has no width: there every row is one line. Characters that the output cannot show are
+    spelled out before columns are measured, so that columns stay aligned.
     """
     console = Console()
     _spell(table, console.file)
@@ -25,7 +25,7 @@ _NO_LIMIT = 10_000  # columns
 
 
 def _spell(table: Table, stream: IO[str]) -> None:
-    """Write the texts of a table as a stream will show them (`cli` says how signs are spelled)."""
+    """Write the texts of a table as a stream will show them (`cli` spells out characters)."""
     encoding, errors = getattr(stream, "encoding", None), getattr(stream, "errors", None)
     if not encoding or not errors:
         return

@@ -1,4 +1,4 @@
-"""Figures of stored runs, as functions of tables alone."""
+"""Figures of stored runs, drawn from their tables alone."""
 
 import io
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dnatrace.runs.quantities import DAILY, EXPOSED, PER_THOUSAND, SUMMARY, shown
 
-# Okabe and Ito 2008: told apart by people with any colour vision.
+# Okabe and Ito 2008: distinguishable with any kind of colour vision.
 BLUE, ORANGE, GREEN, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
 
 
@@ -25,7 +25,7 @@ def epidemic(daily: pa.Table, summary: dict[str, Any]) -> Figure:
 
 
 def draw_epidemic(figure: Figure, daily: pa.Table, summary: dict[str, Any]) -> Any:
-    """Draw the epidemic above, and what was done against it below, in the units of the page.
+    """Draw the epidemic above and the response to it below, in the units of the page.
 
     Return the axes of both.
     """
@@ -71,7 +71,7 @@ _SAVING: dict[str, dict[str, Any]] = {
 def rendered(
     figure: Figure, name: str, formats: Sequence[str] = ("png", "svg")
 ) -> dict[str, bytes]:
-    """Return a figure as files name.png and so on, the same bytes for the same figure."""
+    """Return a figure as files (name.png and so on), the same bytes for the same figure."""
     files = {}
     with rc_context({"svg.hashsalt": "dnatrace", "svg.fonttype": "none"}):
         for suffix in formats:

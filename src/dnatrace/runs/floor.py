@@ -1,10 +1,10 @@
-"""The floor: what public facts alone reach, beside what a private method reaches at its ε.
+"""The floor: what public facts alone achieve, beside what a private method achieves at its ε.
 
-One run says little: peaks of the same method differ several times over between seeds. So the floor
-is not a second run beside the first, which would double its time and still be luck, but a measured
-curve that ships with the package (reference_data/person_curve.csv, by `verification.person`): means
-over seeds, and differences paired by seed. It holds for the setting it was measured in; for another
-one a run says that the floor was not measured there.
+One run says little: peaks of the same method differ severalfold between seeds. So the floor is not
+a second run beside the first, which would double the time and still be a matter of luck, but a
+measured curve that ships with the package (reference_data/person_curve.csv, made by
+`verification.person`): means over seeds, and differences paired by seed. It holds for the setting
+in which it was measured; in any other setting a run says that the floor was not measured.
 """
 
 import math
@@ -23,18 +23,18 @@ _FREE = {"seed", "privacy", "method"}  # settings that may differ from the measu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One point of the curve: peaks in ‰, means over seeds and halves of their 90 % intervals.
+    """One point of the curve: peaks in ‰, means over seeds with half-widths of 90 % intervals.
 
     Attributes:
-        method: name, and
-        release: variant.
-        capacity: share of people tested per day.
-        epsilon: of a person; infinite for methods without one.
-        runs: how many seeds.
-        mean: peak.
-        half_width: of its interval.
-        difference: to the floor, paired by seed; 0 of the floor itself.
-        difference_half_width: of its interval.
+        method: the name of the method.
+        release: the variant of the release.
+        capacity: the share of people tested per day.
+        epsilon: ε per person; infinite for methods without a bound.
+        runs: the number of seeds.
+        mean: the mean peak.
+        half_width: the half-width of its interval.
+        difference: the difference from the floor, paired by seed; 0 for the floor itself.
+        difference_half_width: the half-width of its interval.
     """
 
     method: str
@@ -55,7 +55,7 @@ class Measured:
 
 @lru_cache(maxsize=1)
 def curve() -> tuple[Measured, ...]:
-    """Return the curve that ships."""
+    """Return the curve that ships with the package."""
 
     def number(text: str, missing: float = 0.0) -> float:
         return float(text) if text not in ("", "–") else missing
@@ -77,10 +77,10 @@ def curve() -> tuple[Measured, ...]:
 
 
 def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
-    """Return what is known of the floor in the setting of a run; None for methods without noise.
+    """Return what is known about the floor in the setting of a run; None for methods without noise.
 
-    Of a private method with a bound for a person, the nearest measured ε that is not below its own
-    is taken: a method that is no better there is no better with more noise.
+    For a private method with a bound per person, the nearest measured ε not below its own is used:
+    a method that is no better there is no better with more noise.
     """
     if not config.method.adds_noise:
         return None
@@ -108,14 +108,14 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
 
 
 def _measured_setting(config: RunConfig) -> bool:
-    """Return whether a run differs from the measured ones in seed, noise and tests alone."""
+    """Return whether a run differs from the measured ones only in seed, noise and tests."""
     usual = load_config(overrides={"tests.capacity": config.tests.capacity})
     own, theirs = config.as_dict(), usual.as_dict()
     return all(own[key] == theirs[key] for key in own if key not in _FREE)
 
 
 def _point(config: RunConfig, epsilon: float | None, points: list[Measured]) -> Measured | None:
-    """Return the nearest point of the same method whose ε is not below that of a run."""
+    """Return the nearest point of the same method whose ε is not below that of the run."""
     release = release_of(config.method)
     if epsilon is None or getattr(config.method, "decoder", None) is not None:
         return None

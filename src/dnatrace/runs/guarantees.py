@@ -1,4 +1,4 @@
-"""What a configuration promises and what a run has spent: for people, for JSON, for the store."""
+"""What a configuration promises and what a run has spent: in words, as JSON, for the store."""
 
 import math
 from typing import Any
@@ -25,7 +25,7 @@ BESIDE_SCORES = (
 
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
-    """Return the privacy part of a run's summary; unbounded ε is None."""
+    """Return the privacy part of a run's summary; an unbounded ε is None."""
     asked = _asked(config, ledger)
     spent = ledger.summary((asked or PrivacySettings()).delta)
     told = {"policy_tells_of_cases": True} if config.policy.tells_of_cases else {}
@@ -55,26 +55,26 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
 
 
 def _measured(config: RunConfig, ledger: Ledger) -> str | None:
-    """Return what one test of a person was measured to tell, where it has no bound."""
+    """Return how much one test of a person was measured to reveal, where there is no bound."""
     unbounded = ledger.mu(Unit.PERSON) == math.inf
     return beside_no_bound(config) if unbounded and _asked(config, ledger) else None
 
 
 def noise(ledger: Ledger) -> str | None:
-    """Return which back ends drew the noise, in a word each; None when there is none."""
+    """Return which back ends drew the noise, one word each; None when there is no noise."""
     return ", ".join(name.split(" (")[0] or "unknown" for name in ledger.noises) or None
 
 
 def _asked(config: RunConfig, ledger: Ledger) -> PrivacySettings | None:
-    """Return what the noise was calibrated for; None when the configuration did not decide that.
+    """Return what the noise was calibrated for; None when the configuration does not decide that.
 
-    It does not for methods without noise, nor for one that was given as an object.
+    It does not for methods without noise, nor for a method that was given as an object.
     """
     return config.privacy if config.method.adds_noise and _is_private(ledger) else None
 
 
 def mechanism(ledger: Ledger) -> str:
-    """Return what was noised, in words."""
+    """Return in words what noise was added to."""
     names = {e.mechanism for e in ledger.events if isinstance(e, GaussianEvent | UnprovenEvent)}
     if names:
         return "Gaussian noise on " + "; ".join(sorted(names))
@@ -88,9 +88,9 @@ def _is_private(ledger: Ledger) -> bool:
 
 
 def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str:
-    """Return the guarantee of a run in words; `audit` tells result and date of the last one.
+    """Return the guarantee of a run in words; `audit` is the result and date of the last audit.
 
-    What public facts alone reach stands near its end: the benefit beside the cost.
+    Near the end it says what public facts alone achieve: the benefit beside the cost.
     """
     floor = describe(config, ledger)["floor"]
     text = statement(
@@ -109,7 +109,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
 
 
 def _beside_scores(config: RunConfig) -> str | None:
-    """Return what the policy tells without noise; None when it tells nothing."""
+    """Return what the policy discloses without noise; None when it discloses nothing."""
     return BESIDE_SCORES if config.policy.tells_of_cases else None
 
 

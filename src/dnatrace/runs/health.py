@@ -11,7 +11,7 @@ from dnatrace._version import __version__
 from dnatrace.runs.provenance import LIBRARIES, libraries
 from dnatrace.simulators.catalogue import SIMULATORS
 
-# Optional part, the module it needs, and where the module comes from.
+# Each optional part, the module it needs, and where the module comes from.
 _PARTS = (
     ("training", "equinox", "pip install 'dnatrace[train]'"),
     ("secure noise", "opendp", "pip install 'dnatrace[secure]'"),

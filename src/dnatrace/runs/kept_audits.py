@@ -1,4 +1,4 @@
-"""Audits as files: what was audited, what came of it, and which guarantee it may stand beside."""
+"""Audits as files: what was audited, the result, and which guarantees it may accompany."""
 
 import datetime
 import hashlib
@@ -19,11 +19,11 @@ from dnatrace.runs.person_audits import PersonAudit
 
 _RATES = ("false_positive_rate", "false_negative_rate")
 _TEST_ERRORS = (*_RATES, *(f"believed_{name}" for name in _RATES))  # what phones believe
-_NAMED = 3  # differences that are told one by one
+_NAMED = 3  # differences that are listed one by one
 
 
 def audited_settings(config: RunConfig) -> dict[str, Any]:
-    """Return the values that an audit depends on: an audit knows no city, no days and no seed."""
+    """Return the values that an audit depends on: not the city, the days or the seed."""
     values = config.effective()
     kept = {key: values[key] for key in ("schema", "method", "privacy", "seir") if key in values}
     tests = values.get("tests", {})
@@ -33,7 +33,7 @@ def audited_settings(config: RunConfig) -> dict[str, Any]:
 def describe(
     config: RunConfig, result: AuditResult, *, own_tests: OwnTests, releases: int
 ) -> dict[str, Any]:
-    """Return an audit as plain values: its result, and what it is an audit of."""
+    """Return an audit as plain values: its result, and what was audited."""
     settings = audited_settings(config)
     return {
         "method": config.method.name,
@@ -59,7 +59,7 @@ def describe(
 def describe_person(
     config: RunConfig, results: Sequence[PersonAudit], *, closed_loop: bool
 ) -> dict[str, Any]:
-    """Return audits of a person as plain values; an ε without bound is None and says so."""
+    """Return audits of a person as plain values; an unbounded ε is None and marked as such."""
     settings = audited_settings(config)
     return {
         "method": config.method.name,
@@ -96,9 +96,9 @@ def _world(result: PersonAudit) -> dict[str, Any]:
 
 
 def write_audit(path: Path, values: Mapping[str, Any]) -> None:
-    """Keep the result of an audit with the day it was made and a checksum over all of it.
+    """Store the result of an audit with its date and a checksum over everything.
 
-    The checksum catches slips. Whoever wants to forge an audit can compute it anew.
+    The checksum catches slips. Anyone who wants to forge an audit can recompute it.
     """
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     kept = {**values, "date": today}
@@ -108,10 +108,10 @@ def write_audit(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_audit(path: Path, config: RunConfig) -> str:
-    """Return result and date of a kept audit in words.
+    """Return the result and date of a stored audit in words.
 
     Raises:
-        InputError: it cannot be read, was changed by hand, or is an audit of something else than
+        InputError: it cannot be read, was changed by hand, or is an audit of something other than
             the configuration.
     """
     try:
@@ -131,7 +131,7 @@ def read_audit(path: Path, config: RunConfig) -> str:
 
 
 def _difference(kept: Mapping[str, Any], config: RunConfig) -> str | None:
-    """Return where an audit's settings are not those of a configuration; None when they agree."""
+    """Return where an audit's settings differ from those of a configuration; None if nowhere."""
     settings = audited_settings(config)
     if kept["audited_digest"] == config.digest_of(settings):
         return None
@@ -147,13 +147,13 @@ def _difference(kept: Mapping[str, Any], config: RunConfig) -> str | None:
 
 
 def _checksum(values: Mapping[str, Any]) -> str:
-    """Return a digest of all values, whatever their order and spaces."""
+    """Return a digest of all values that does not depend on order or spaces."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def contact_in_words(a: Mapping[str, Any]) -> str:
-    """Return which contact the claim of an audit is for."""
+    """Return in words to which contact the claim of an audit applies."""
     n, reached, age = a["releases"], a["releases_reached"], a["contact_age"]
     text = f"one contact over {n} release{'s' if n > 1 else ''}"
     if n == reached:

@@ -16,7 +16,7 @@ _DIGEST = re.compile(r"[0-9a-f]{16}")
 
 
 def list_runs(store: Path) -> list[dict[str, Any]]:
-    """Return what tells the runs of a store apart and what came of them, in order of their names.
+    """Return what distinguishes the runs of a store, and their results, sorted by name.
 
     Shares are fractions of the population; a number that is absent or unbounded is None.
 
@@ -60,7 +60,7 @@ def _number(value: Any) -> float | None:
 
 
 def for_people(row: dict[str, Any]) -> dict[str, str]:
-    """Return a row as people read it: short names, units, rounded as everywhere."""
+    """Return a row for reading: short names, units, rounded as everywhere."""
     peak, rate = (SUMMARY[key] for key in ("peak_infected", "attack_rate"))
     texts = {key: "–" if row[key] in (None, "") else str(row[key]) for key in row}
     return {

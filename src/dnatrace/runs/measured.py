@@ -1,9 +1,10 @@
-"""What one test of a person gave away where nothing is proved of it: shown beside "no bound".
+"""What one test of a person was measured to reveal where nothing is proved about it.
 
-The figures ship with the package (reference_data/person_measured.csv, by `verification.person_audit
---table`): two worlds that differ in one test, played end to end with noise for ε = 1 per release,
-exact for the noisy numbers of each world. They show that no bound of that size holds. They are no
-bound themselves: other worlds may tell more.
+The figures are shown beside "no bound". They ship with the package
+(reference_data/person_measured.csv, made by `verification.person_audit --table`): two worlds that
+differ in one test, played end to end with noise for ε = 1 per release, exact for the noisy numbers
+of each world. They show that no smaller bound holds. They are not bounds themselves: other worlds
+may reveal more.
 """
 
 from functools import lru_cache
@@ -14,7 +15,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import shown
 
 TABLE = "person_measured.csv"
-# Worlds that are told, and who B is in them.
+# The worlds that are reported, and who the receiver is in them.
 TOLD = {
     "couple": "their partner",
     "household": "one of a household of six",
@@ -32,7 +33,7 @@ def figures() -> dict[tuple[str, str, str], float]:
 
 
 def beside_no_bound(config: RunConfig) -> str | None:
-    """Return what one test of a person was measured to tell; None for methods without noise."""
+    """Return what one test of a person was measured to reveal; None for methods without noise."""
     if not config.method.adds_noise:
         return None
     key = config.method.name, release_of(config.method) or ""

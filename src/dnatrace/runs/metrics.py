@@ -1,4 +1,4 @@
-"""Measure a run: one row per day, one number per run, and who bore it by age and household size."""
+"""Measure a run: one row per day, a summary, and the burden by age and household size."""
 
 import time
 from typing import Any
@@ -18,7 +18,7 @@ MOST_HOUSEHOLD = 6
 
 
 def area_under_roc(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float | None:
-    """Return P(a positive scores above a negative), ties counting half; None without both.
+    """Return P(a positive scores above a negative), ties counting half; None if either is missing.
 
     Cost: O(n log n).
     """
@@ -44,7 +44,7 @@ def reproduction_numbers(new_infections: NDArray[Any], first: int) -> NDArray[np
     """Return the instantaneous reproduction number by day, NaN while nobody could transmit.
 
     Args:
-        new_infections: by day, from day 1 on.
+        new_infections: new infections per day, from day 1 on.
         first: how many were infected on day 0.
 
     Reference: Cori et al. 2013, equation 1 without smoothing, with the gamma generation time.
@@ -60,7 +60,7 @@ def reproduction_numbers(new_infections: NDArray[Any], first: int) -> NDArray[np
 
 
 class Meter:
-    """Collects what a run did, one day at a time, and gives the tables.
+    """Collects what happens in a run, one day at a time, and returns the tables.
 
     Cost: O(people) per day, and two sorts of the scores.
     """
@@ -93,14 +93,14 @@ class Meter:
             "exposed": int(exposed.sum()),
             "infected": int(infected.sum()),
             "infected_with_asymptomatic": int(counts[3:8].sum()),  # states 3–7
-            # Infections count whoever left S: E, too, where `infected` is I alone.
+            # New infections count everybody who left S, so E, too, whereas `infected` is I alone.
             "new_infections": ever - self._n_infected_before,
             "ever_infected": ever,
             "contacts": int(log.contacts.senders.size),
             "messages_in_window": int(log.public.counts.sum()),
             "tests": int(log.tested.size),
             "positives": int(log.results.sum()),
-            # Of people in E or I, whatever `tests.detects` finds.
+            # Among people in E or I, whatever `tests.detects` says.
             "true_positives": int((log.results & exposed_or_infected[log.tested]).sum()),
             "isolated": int(log.isolated.sum()),
             "isolated_exposed_or_infected": int((log.isolated & exposed_or_infected).sum()),
@@ -130,9 +130,9 @@ class Meter:
     def _score_quality(
         self, log: DayLog, exposed_or_infected: NDArray[np.bool_]
     ) -> dict[str, float | None]:
-        """How well today's scores tell who is in E or I, among people alive, scored and at large.
+        """Return how well today's scores find E or I among people alive, scored and not isolated.
 
-        People who wait for a test or its result are among them, whom a policy leaves out.
+        People who wait for a test or its result are included, although a policy leaves them out.
         """
         scores = log.released.scores
         ranked = ~log.isolated & ~np.isnan(scores) & (log.states != CourseState.DEATH)
@@ -142,7 +142,7 @@ class Meter:
         if top and positive.any():
             threshold = np.partition(values, values.size - top)[values.size - top]
             above, level = values > threshold, values == threshold
-            share = (top - above.sum()) / level.sum()  # of those tied at the threshold
+            share = (top - above.sum()) / level.sum()  # of the people tied at the threshold
             hits = float(positive[above].sum() + share * positive[level].sum())
         a_probability = values.size > 0 and values.min() >= 0.0 and values.max() <= 1.0
         return {
@@ -156,11 +156,11 @@ class Meter:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return what was collected so far."""
+        """Return what has been collected so far."""
         return {name: value for name, value in vars(self).items() if name != "_simulator"}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Take up what was collected before."""
+        """Continue from what was collected before."""
         vars(self).update(state)
 
     def daily(self) -> dict[str, list[Any]]:
@@ -176,9 +176,9 @@ class Meter:
         return dict(self._seconds)
 
     def summary(self) -> dict[str, Any]:
-        """Return one number each; shares are fractions of the population.
+        """Return one number per measure; shares are fractions of the population.
 
-        `…_uninfected` means neither in E nor in I, so recovered people are among them.
+        `…_uninfected` means neither in E nor in I, so it includes recovered people.
         """
         n = self._simulator.n_people
         series = {k: np.array(v, dtype=np.float64) for k, v in self.daily().items()}
@@ -216,7 +216,8 @@ class Meter:
             "auroc": _mean(series["auroc"]),
             "average_precision": _mean(series["average_precision"]),
             "precision_at_capacity": _mean(series["precision_at_capacity"]),
-            # Every message of the window is sent once per day; people without the app count, too.
+            # Every message of the window is sent once per day; the mean is over people without the
+            # app, too.
             "message_bytes_per_person_day": float(
                 series["messages_in_window"].mean() / n * BYTES_PER_MESSAGE
             ),

@@ -1,10 +1,10 @@
-"""What a run needs, roughly, before it starts: memory and time.
+"""Estimate, before a run starts, how much memory and time it needs.
 
-Memory is a base for the libraries and compiled kernels, and for every person
-`_PERSON_BYTES + window · (_CONTACTS · 4 + _PERSON_DAY_BYTES)`: contacts take 4 bytes each in the
-window, messages, exposures and noisy counts the rest. Measured on the built-in city with a window
-of 14 days: 2.1 kB per person for `tally`, 1.6 kB for `fn` (100,000 to 400,000 people). Time is
-proportional to person-days: 1.4 to 5.5 µs each on two cores.
+Memory is a base for the libraries and compiled kernels, plus, per person, `_PERSON_BYTES + window ·
+(_CONTACTS · 4 + bytes of the method)`: contacts take 4 bytes each in the window; what the method
+adds for messages, exposures and noisy counts, and how long it takes, its settings say
+(`person_day_bytes`, `person_day_microseconds`). Both were measured on the built-in city with a
+window of 14 days and two cores, and rounded up; docs/performance.md compares.
 """
 
 import heapq
@@ -18,12 +18,10 @@ from pathlib import Path
 from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 
-_BASE_BYTES = 0.5e9
+_BASE_BYTES = 0.4e9
 _PERSON_BYTES = 600.0
-_PERSON_DAY_BYTES = 60.0
 _CONTACTS = 12.6  # per person and day, directed
-_PERSON_DAY_SECONDS = 4e-6
-_LONG = 600.0  # seconds from which on it is said beforehand
+_LONG = 600.0  # seconds; from here on the estimate is announced
 _LOG = logging.getLogger(__name__)
 
 
@@ -39,19 +37,19 @@ class Needs:
 
 
 def estimate(config: RunConfig) -> Needs:
-    """Return what a run needs; that of a simulator that tells the people itself is not known."""
-    people = config.n_people or 0
-    per_person = _PERSON_BYTES + config.seir.window * (_CONTACTS * 4 + _PERSON_DAY_BYTES)
+    """Return what a run needs; unknown for a simulator that decides the number of people itself."""
+    people, method = config.n_people or 0, config.method
+    per_person = _PERSON_BYTES + config.seir.window * (_CONTACTS * 4 + method.person_day_bytes)
     return Needs(
         memory_bytes=_BASE_BYTES + people * per_person,
-        seconds=people * config.days * _PERSON_DAY_SECONDS,
+        seconds=people * config.days * method.person_day_microseconds / 1e6,
     )
 
 
 def check(configs: Sequence[RunConfig], *, at_once: int = 1, yes: bool = False) -> None:
-    """Say what runs need when that is long, and refuse when it is more memory than there is.
+    """Announce what runs need if they are long, and refuse if memory is too small.
 
-    So many `at_once` share the memory; `yes` starts them all the same.
+    `at_once` runs share the memory; `yes` starts them regardless.
     """
     each = [estimate(config) for config in configs]
     needs = Needs(
@@ -70,7 +68,7 @@ def check(configs: Sequence[RunConfig], *, at_once: int = 1, yes: bool = False) 
 
 
 def free_memory() -> float | None:
-    """Return how many bytes this process could still take; None where nobody says."""
+    """Return how many bytes this process could still allocate; None if unknown."""
     found = []
     with suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()

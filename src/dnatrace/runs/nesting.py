@@ -1,4 +1,4 @@
-"""Nested values: laid over each other, by dotted key, from TOML."""
+"""Nested values: merge them, address them by dotted key, read them from TOML."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Lay nested values over others, in place; lists are replaced, what is laid stays as it is."""
+    """Lay nested `values` over `into`, in place; lists are replaced, `values` is unchanged."""
     for key, value in values.items():
         if isinstance(value, Mapping) and isinstance(into.get(key), dict):
             merge(into[key], value)
@@ -54,7 +54,7 @@ def check_kinds(names: Mapping[str, Any], file: Any, settings: Any, overrides: A
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file, or say what is wrong with it."""
+    """Return the values of a TOML file, or raise saying what is wrong with it."""
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a TOML file")
     try:
@@ -68,7 +68,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_run_file(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file of one run; raise if it is one of many."""
+    """Return the values of a TOML file for one run; raise if it describes many."""
     values = read_toml(path)
     for key in ("seeds", "grid"):
         if key in values:
@@ -80,7 +80,7 @@ def read_run_file(path: Path) -> dict[str, Any]:
 
 
 def parse_setting(text: str, shortcuts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the nested value of a text "section.key=value"; short names are put in their place."""
+    """Return the nested value of a text "section.key=value"; short names are expanded."""
     path, equals, written = text.partition("=")
     if not equals or not path.strip():
         raise InputError(f"--set {text}: expected section.key=value")

@@ -1,4 +1,4 @@
-"""What every setting means and where its default comes from, told by the settings themselves."""
+"""What every setting means and where its default comes from, read from the settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,12 +13,11 @@ from dnatrace.settings import Settings
 _HEAD = """# Parameters
 
 Every key of the configuration: for TOML files, `--set key=value` and `dt.RunConfig`. This page is
-what `dnatrace config parameters` prints: it is made from the fields of the settings, and a test
-says so when it is stale. Shares are fractions in [0, 1]. A key that belongs to some methods or
-simulators says to which; a method that does not know a key of others ignores it. A table
-`[method.NAME]` holds for that method alone. Names in brackets are older or shorter ones that are
-still understood. "DNA paper" is Romijnders et al., *DNA: Differentially private Neural Augmentation
-for contact tracing*.
+what `dnatrace config parameters` prints: it is generated from the fields of the settings, and a
+test fails when it is stale. Shares are fractions in [0, 1]. A key that only some methods or
+simulators know says which; the others ignore it. A table `[method.NAME]` applies to that method
+alone. Names in brackets are older or shorter names that are still accepted. "DNA paper" is
+Romijnders et al., *DNA: Differentially private Neural Augmentation for contact tracing*.
 
 """
 _FOOT = """
@@ -33,11 +32,11 @@ class Setting:
     """A key of the configuration.
 
     Attributes:
-        meaning: in words.
-        source: of the default; empty when it has none.
-        default: a plain value.
-        short: another name that is understood; empty when there is none.
-        of: the methods, simulators or policies that know it; empty when it is for all.
+        meaning: what it means, in words.
+        source: the source of the default; empty when it has none.
+        default: the default, a plain value.
+        short: another name that is accepted; empty when there is none.
+        of: the methods, simulators or policies that know it; empty when all do.
     """
 
     meaning: str
@@ -72,7 +71,7 @@ def _of_section(section: str, kind: type[Settings]) -> Iterator[tuple[str, Setti
 
 
 def _of_plugins(section: str, default: Plugin) -> Iterator[tuple[str, Setting]]:
-    """Yield the keys of all plug-ins of a kind, each once."""
+    """Yield the keys of all plug-ins of a kind, each key once."""
     catalogue = CATALOGUES[section]
     for key in dict.fromkeys(key for kind in catalogue for key in kind.names_in_files()):
         kinds = [kind for kind in catalogue if key in kind.names_in_files()]
@@ -103,7 +102,7 @@ def _described(kind: type[Settings], key: str) -> Setting:
 
 
 def default_of(key: str, method: str) -> Any:
-    """Return the default of a setting for a method: variants of releases differ in theirs."""
+    """Return the default of a setting for a method: variants of a release have different ones."""
     known = described_settings().get(key)
     kinds = CATALOGUES["method"]
     section, _, name = key.partition(".")

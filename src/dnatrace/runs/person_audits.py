@@ -1,13 +1,13 @@
-"""Audits end to end: what one test result of a person tells a receiver over all of their scores.
+"""End-to-end audits: what a person's test result reveals to a receiver through all their scores.
 
 Two worlds differ in one test. Both are played in the real loop, with the exchange, the method and
 the noise of a configuration. What the receiver is told is a statistic plus Gaussian noise whose
-size does not depend on the test, so the shift of the statistic between the worlds over the noise,
-squared and summed over all releases, is μ²: ε is exact for the noisy statistics, and an upper bound
-for the scores, which are computed from them. Scores are drawn as well, many copies of the world
-side by side, and an attacker who reads all of them at once guesses which world it is. In a closed
-loop, where the policy acts on scores in both worlds, only that is left: a lower bound on ε by
-Clopper and Pearson.
+size does not depend on the test, so the shift of the statistic between the worlds, divided by the
+noise, squared and summed over all releases, is μ²: ε is exact for the noisy statistics, and an
+upper bound for the scores, which are computed from them. Scores are also drawn, in many copies of
+the world side by side, and an attacker who sees all of them at once guesses which world it is. In a
+closed loop, where the policy acts on scores in both worlds, only this remains: a lower bound on ε
+by Clopper and Pearson.
 """
 
 import math
@@ -41,7 +41,7 @@ from dnatrace.runs.worlds import (
 )
 from dnatrace.tracing import DayLog, Loop, LoopState
 
-_MOST_PEOPLE = 60_000  # of one population in which copies of a world are drawn
+_MOST_PEOPLE = 60_000  # in one population of copies of a world
 _MARGIN = 1e-6  # relative, for the rounding of calibration
 
 Floats = NDArray[np.float64]
@@ -49,19 +49,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonAudit:
-    """What one test of a person tells a receiver.
+    """What one test of a person reveals to a receiver.
 
     Attributes:
-        world: which one.
+        world: the name of the world.
         claimed_epsilon: what is claimed for one test of a person, over all releases.
-        proved: whether the method claims that itself; else it is what it claims for a contact.
-        delta: at which δ.
-        mu: of everything the receiver is told, exact for noisy statistics; None in a closed loop.
-        largest_move: the most that the test moved one number of a release; None likewise.
-        met: whether the receiver who is told most ever met the tested person.
-        releases: in how many of them the test showed.
-        drawn: what draws of scores show; None without draws.
-        guesses: right guesses of an attacker with all scores, of those draws.
+        proved: whether the method claims this itself; otherwise it is the claim for a contact.
+        delta: the δ of the claim.
+        mu: μ of everything the receiver learns, exact for noisy statistics; None in a closed loop.
+        largest_move: the largest shift of one number of a release; None in a closed loop.
+        met: whether the receiver who learns most ever met the tested person.
+        releases: in how many releases the test showed.
+        drawn: what draws of the scores show; None without draws.
+        guesses: how many of those draws an attacker with all scores guesses right.
     """
 
     world: str
@@ -77,21 +77,21 @@ class PersonAudit:
 
     @property
     def epsilon(self) -> float | None:
-        """The same as ε; infinite without noise."""
+        """ε for this μ; infinite without noise."""
         return None if self.mu is None else epsilon_of_mu(self.mu, self.delta)
 
     @property
     def passed(self) -> bool:
-        """Whether the claim survived; where ε is exact and below it that is a proof for the world.
+        """Whether the claim survived; an exact ε below it proves it for this world.
 
-        It is none for other worlds.
+        It proves nothing about other worlds.
         """
         shown = [self.epsilon or 0.0, self.drawn.lower_bound if self.drawn else 0.0]
         return max(shown) <= self.claimed_epsilon * (1.0 + _MARGIN)
 
     @property
     def success(self) -> float:
-        """Right guesses of the best attacker, where ε is exact; else those that were drawn."""
+        """The share of right guesses: of the best attacker where ε is exact, otherwise as drawn."""
         if self.mu is None:
             return self.guesses or 0.5
         return gaussian_success_limit(self.mu)
@@ -126,18 +126,18 @@ def audit_person(
     closed: bool = False,
     confidence: float = 0.99,
 ) -> PersonAudit:
-    """Return what one test of a person tells in worlds of a name, the worst of them.
+    """Return what one test of a person reveals in the worst world of a name.
 
-    Tests have no delays here. A configuration that asks for ε per person of a method that has no
-    bound for one is played with noise for a contact, and held to that ε.
+    Tests have no delays here. If a configuration asks for ε per person and the method has no bound
+    per person, it is played with noise for a contact, and held to that ε.
 
     Args:
-        config: method, exchange and privacy; in a closed loop also policy and tests.
+        config: its method, exchange and privacy are used; in a closed loop also policy and tests.
         name: which worlds.
-        draws: of each world, for the attacker who reads scores; 0 for none.
+        draws: draws of each world for the attacker who reads scores; 0 for none.
         closed: whether the policy chooses whom else to test from the scores, in both worlds.
-            Nobody isolates: that somebody is absent is seen without any score.
-        confidence: of what draws show.
+            Nobody isolates, as anybody's absence can be seen without any score.
+        confidence: the confidence of what draws show.
     """
     if closed and name is WorldName.CITY:
         raise InputError("world city: not in a closed loop, where one city is one draw")
@@ -154,7 +154,7 @@ def audit_person(
 
 
 def with_noise(config: RunConfig) -> RunConfig:
-    """Return a configuration whose noise can be made: per contact if a person has no bound."""
+    """Return a configuration with feasible noise: per contact if a person has no bound."""
     if config.privacy.unit is not Unit.PERSON:
         return config
     of_release = _per(config, Unit.RELEASE)
@@ -169,7 +169,7 @@ def _per(config: RunConfig, unit: Unit) -> RunConfig:
 
 
 def _ledger(config: RunConfig, world: World) -> Ledger:
-    """Return what the releases of a world cost, as the method states it."""
+    """Return what the releases of a world cost according to the method."""
     stated = Ledger()
     for event in (
         log.released.event for log in scripted_loop(config, world, 0).run(len(world.days))
@@ -241,13 +241,13 @@ def _with_draws(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Told:
-    """What the releases of two worlds say about which of them it is.
+    """What the releases reveal about which of two worlds they come from.
 
     Attributes:
-        squares: μ² of everything each person is told, float64 [people]; infinite without noise.
-        moves: the most that one number of a release moved, float64 [people].
-        counted: in how many releases anything moved, int64 [people].
-        receiver: who counts.
+        squares: μ² of everything each person learns, float64 [people]; infinite without noise.
+        moves: the largest shift of one number of a release, float64 [people].
+        counted: in how many releases anything shifted, int64 [people].
+        receiver: the receiver who is reported.
     """
 
     squares: Floats
@@ -267,18 +267,18 @@ class Told:
 
     @property
     def releases(self) -> int:
-        """In which the test showed."""
+        """The number of releases in which the test showed."""
         return int(self.counted[self.receiver])
 
 
 def tell(config: RunConfig, world: World) -> Told:
-    """Return what both worlds tell everybody, exactly.
+    """Return exactly what the two worlds reveal to everybody.
 
     Guarantee: the noisy statistics of person i in the two worlds are Gaussian with the same spread
-    and means whose distance, in units of the spread, is the root of squares[i]; where spreads
-    differ, or there is no noise on something that differs, it is infinite.
-    Edge cases: of noisy messages that are delivered (`per-message`) a receiver is taken to see each
-    one; the tested person, who knows their result, does not count.
+    and with means whose distance, in units of the spread, is the square root of squares[i]; where
+    spreads differ, or something that differs has no noise, it is infinite. Edge cases: where noisy
+    messages are delivered (`per-message`), a receiver is assumed to see each one; the tested
+    person, who knows their result, does not count.
     """
     loops = [scripted_loop(config, world, which) for which in (0, 1)]
     states = [loop.start() for loop in loops]
@@ -301,13 +301,13 @@ def tell(config: RunConfig, world: World) -> Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Said:
-    """What is noised on a day, and how: rows [rows, people].
+    """The values that get noise on a day, and how much: arrays [rows, people].
 
     Attributes:
-        values: before the noise.
-        spread: standard deviation of the noise.
-        delivered: contacts of each row over which noisy values are delivered; none if a value is
-            the receiver's own.
+        values: the values before noise.
+        spread: the standard deviation of the noise.
+        delivered: the contacts of each row over which noisy values are delivered; none if a value
+            is the receiver's own.
     """
 
     values: Floats
@@ -316,7 +316,7 @@ class _Said:
 
     @classmethod
     def on(cls, loop: Loop, before: LoopState, log: DayLog) -> "_Said":
-        """Return what the method of a loop noised on the day of a log."""
+        """Return what the method of a loop added noise to on the day of a log."""
         method, public = loop.method, log.public
         if not isinstance(method, PrivateMethod):
             scores = np.nan_to_num(log.released.scores)[None, :]
@@ -333,7 +333,7 @@ class _Said:
 
 
 def _difference(first: _Said, second: _Said) -> tuple[Floats, Floats]:
-    """Return the largest move of a number and the squared distance, by receiver."""
+    """Return the largest shift of a number and the squared distance, by receiver."""
     moved = np.abs(second.values - first.values)
     differs = (moved > 0.0) | (first.spread != second.spread)
     lost = differs & ((first.spread != second.spread) | (first.spread == 0.0))
@@ -358,8 +358,8 @@ class ScoreSample:
     """Draws what the receiver of a world sees: all their scores, [draws, days].
 
     Every call uses seeds that no earlier call used. In a closed loop copies compete for tests, so
-    that a population in which everybody's neighbour tests positive is no neighbour of one in which
-    nobody's does: both worlds are played in one population, every other copy in each.
+    that a population in which every copy has the positive test is not a neighbour of one in which
+    no copy has: both worlds are played in one population, alternating between copies.
     """
 
     config: RunConfig
@@ -368,7 +368,7 @@ class ScoreSample:
     next_seed: int = 1
 
     def __call__(self, which: int, draws: int) -> Floats:
-        """Return the scores of so many receivers in a world, 0 or 1."""
+        """Return the scores of `draws` receivers in a world, 0 or 1."""
         most = max(1, _MOST_PEOPLE // self.world.n_people // 2)
         starts = range(0, draws, most)
         return np.concatenate([self._batch(which, min(most, draws - s)) for s in starts])

@@ -1,4 +1,4 @@
-"""What a person reads on the terminal."""
+"""Show the summary of a run on the terminal."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def show_run(result: RunResult) -> None:
 def privacy_line(privacy: dict[str, Any], *, so_far: bool = False) -> str:
     """Return what the run cost in privacy, and what no ε of it covers.
 
-    `so_far` says that it ended before the life of a contact.
+    `so_far` says that the run was shorter than the life of a contact.
     """
     line = _scores_line(privacy, "so far" if so_far else "over its life")
     if privacy.get("selection_epsilon") is not None:
@@ -78,7 +78,7 @@ def _scores_line(privacy: dict[str, Any], life: str) -> str:
 
 
 def _person_day(privacy: dict[str, Any]) -> str:
-    """Return what somebody costs who was met more than once on a day, if anybody was."""
+    """Return the ε for a person who was met more than once on a day, if there was one."""
     day, contact = privacy.get("per_person_day_epsilon"), privacy["per_contact_epsilon"]
     if day is None or day <= contact:
         return ""
@@ -86,7 +86,7 @@ def _person_day(privacy: dict[str, Any]) -> str:
 
 
 def _person(privacy: dict[str, Any]) -> str:
-    """Return what one test costs; a run that ends before the life of a test tells no more."""
+    """Return the ε of one test, up to the end of the run if that comes first."""
     epsilon = privacy["per_person_epsilon"]
     if epsilon is None:
         measured = privacy.get("person_measured")
@@ -96,7 +96,7 @@ def _person(privacy: dict[str, Any]) -> str:
 
 
 def _kept(privacy: dict[str, Any]) -> str:
-    """Return what the promise is worth with the noise of the run."""
+    """Return what the promise is worth, given the noise of the run."""
     if privacy["protects"]:
         return "proved."
     return f"SIMULATION: proved for ideal noise, but {privacy['noise']} noise protects nobody."

@@ -1,4 +1,4 @@
-"""Presets: named configurations of the package, each with its reason."""
+"""Presets: the named configurations of the package, each with its purpose."""
 
 import tomllib
 from importlib import resources
@@ -17,7 +17,7 @@ def preset_names() -> list[str]:
 
 
 def presets() -> dict[str, str]:
-    """Return every preset by name with the first sentence about it."""
+    """Return the first sentence about every preset, by name."""
     return {name: _first_sentence(_text(name)) for name in preset_names()}
 
 

@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 Item = TypeVar("Item")
-# Wraps so many items, for instance with a progress bar.
+# Wraps a number of items, for instance with a progress bar.
 Track = Callable[[Iterable[Any], int], Iterable[Any]]
 LabelledTrack = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LOG = logging.getLogger(__name__)
 
 
 def labelled(shown: LabelledTrack | None, label: str) -> Track | None:
-    """Return a wrapper of items that always shows the same label; None when there is none."""
+    """Return a wrapper of items with a fixed label; None if there is nothing to wrap with."""
     return None if shown is None else lambda items, total: shown(items, total, label)
 
 
@@ -31,14 +31,15 @@ def tracker(label: str) -> Track:
 def track(
     items: Iterable[Item], total: int, label: str, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Item]:
-    """Yield the items and show on stderr how far they are; log a line at each tenth elsewhere.
+    """Yield the items and show progress on stderr; without a terminal, log every tenth.
 
     The time left is estimated from the second item on: kernels are compiled during the first.
     """
     if not _LOG.isEnabledFor(logging.INFO):
         yield from items
     elif sys.stderr.isatty():
-        # Speed over an hour: runs that take minutes come in too rarely for the usual half minute.
+        # Average speed over an hour: runs that take minutes finish too rarely for the usual half
+        # minute.
         with Progress(
             console=Console(stderr=True),
             transient=True,
@@ -48,7 +49,7 @@ def track(
             task = bar.add_task(label, total=total)
             for item in items:
                 yield item
-                bar.advance(task)  # the speed is that after the first advance
+                bar.advance(task)  # the speed is measured from the first advance on
     else:
         first = 0.0
         for done, item in enumerate(items, start=1):
@@ -61,7 +62,7 @@ def track(
 
 
 def _time_left(since_first: float, done: int, total: int) -> str:
-    """Return what to say of the time left; nothing after the first item and after the last."""
+    """Return what to say about the time left; "" after the first item and after the last."""
     if not 1 < done < total:
         return ""
     minutes, seconds = divmod(round(since_first / (done - 1) * (total - done)), 60)
@@ -70,9 +71,9 @@ def _time_left(since_first: float, done: int, total: int) -> str:
 
 @functools.cache
 def announce_compilation() -> None:
-    """Let one log line, once per process, say when a kernel of the package has to be compiled.
+    """Log one line, once per process, when a kernel of the package has to be compiled.
 
-    Numba tells of compilations alone, not of kernels that it finds in its cache.
+    Numba reports compilations only, not kernels that it finds in its cache.
     """
     event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
@@ -92,4 +93,4 @@ class _Announcer(event.Listener):
             )
 
     def on_end(self, event: event.Event) -> None:
-        """Do nothing: the start was told."""
+        """Do nothing: the start was announced."""

@@ -14,7 +14,7 @@ LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "pydantic")
 
 
 def provenance(config: RunConfig) -> dict[str, Any]:
-    """Return where a result comes from; the same on every run of one configuration and code."""
+    """Return where a result comes from, the same for every run of one configuration and code."""
     return {
         "dnatrace": __version__,
         "commit": commit(),
@@ -33,9 +33,10 @@ def libraries(*names: str) -> dict[str, str]:
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the source tree this package runs from, None outside of one.
+    """Return the commit of the source tree that this package runs from; None outside of one.
 
-    Asked once per process, and without taking a lock: a killed process must not leave one behind.
+    Git is asked once per process, without taking a lock: a killed process must not leave one
+    behind.
     """
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():

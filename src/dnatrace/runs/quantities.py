@@ -1,6 +1,6 @@
 """The numbers of a run: what they are called, in which unit and how they are rounded.
 
-The terminal, the page and the figures all take names, units and rounding from here.
+The terminal, the report and the figures all take names, units and rounding from here.
 """
 
 import math
@@ -19,11 +19,11 @@ class Quantity:
 
     Attributes:
         key: its name in the files.
-        label: its name for people.
-        unit: after the number; empty for a plain number.
-        scale: from the stored number to the unit.
+        label: its name for readers.
+        unit: the unit to write after the number; empty for a plain number.
+        scale: the factor from the stored number to the unit.
         per_person: whether the stored number is a count, to be divided by the population first.
-        columns: of the daily table that add up to it.
+        columns: the columns of the daily table that add up to it.
     """
 
     key: str
@@ -40,23 +40,23 @@ class Quantity:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the most that the stored number can be: no number of a run is negative."""
+        """The smallest and the largest possible stored number: no number of a run is negative."""
         is_share = self.unit in (PER_THOUSAND, PERCENT) and not self.per_person
         return 0.0, 1.0 if is_share or self.key == "auroc" else math.inf
 
     def in_unit(self, stored: Any, people: Any) -> Any:
-        """Return a stored number of a run of so many people in the unit; arrays of both, too."""
+        """Return a stored number of a run with `people` people in the unit; also for arrays."""
         return self.scale * stored / (people if self.per_person else 1)
 
 
 def rounded(value: float | None) -> float | None:
-    """Return three significant digits, whole from 1,000 on; None for a number that is not there.
+    """Return a value to three significant digits, to whole numbers from 1,000 on; None for None.
 
     Halves are rounded away from zero, so that a share reads the same in % and in ‰.
     """
     if value is None or not math.isfinite(value):
         return None
-    decimal = Decimal(f"{value:.12g}")  # 72.35 in any unit, however near binary numbers come to it
+    decimal = Decimal(f"{value:.12g}")  # 72.35 in any unit, whatever its binary approximation
     if abs(decimal) >= 1000:
         return int(decimal.to_integral_value(ROUND_HALF_UP))
     short = float(_THREE_DIGITS.create_decimal(decimal))
@@ -64,7 +64,7 @@ def rounded(value: float | None) -> float | None:
 
 
 def shown(value: float | None) -> str:
-    """Return a number rounded for people; a dash for none."""
+    """Return a number rounded for readers; a dash for None."""
     short = rounded(value)
     if short is None:
         return "–"
@@ -72,7 +72,7 @@ def shown(value: float | None) -> str:
 
 
 def shown_spread(mean: float | None, half: float | None) -> str:
-    """Return a mean ± half of its interval; the mean alone where there is no interval."""
+    """Return a mean ± the half-width of its interval; the mean alone without an interval."""
     return shown(mean) if half is None else f"{shown(mean)} ± {shown(half)}"
 
 
@@ -159,7 +159,7 @@ EXPOSED = _daily("exposed", "Exposed (E)")
 
 
 def _mean_of(key: str, summary_key: str) -> Quantity:
-    """Return a number of the summary as the table of groups has it: divided by people already."""
+    """Return a number of the summary as in the table of groups: already divided by people."""
     return replace(SUMMARY[summary_key], key=key, per_person=False)
 
 
@@ -173,7 +173,7 @@ GROUPED = (
     _mean_of("tests_per_person", "tests_used"),
 )
 
-# Of the privacy of a run: six readings of its ε.
+# The privacy of a run: six readings of its ε.
 EPSILONS = (
     Quantity(key="per_person_epsilon", label="ε of one test of a person"),
     Quantity(key="epsilon", label="ε asked for"),
@@ -185,13 +185,13 @@ EPSILONS = (
 
 
 def written_summary(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the label and the text of every number of a run's summary that people read."""
+    """Return label and text of every number of a run's summary that is shown to readers."""
     people = summary["people"]
     return [(q.label, _written(q, summary[key], people)) for key, q in SUMMARY.items()]
 
 
 def _written(quantity: Quantity, value: float | None, people: int) -> str:
-    """Return a number with its unit; of a count also the total."""
+    """Return a number with its unit; for a count also the total."""
     if value is None:
         return shown(None)
     text = f"{shown(quantity.in_unit(value, people))} {quantity.unit}".rstrip()

@@ -36,15 +36,15 @@ _NOBODY = "tests.capacity %g of %d people is less than one test per day: nobody 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class RunResult:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
-        config: what determined it; its method is a name alone when an object took its place.
-        summary: one number each, as `dnatrace run --json` prints them.
+        config: the configuration; only the name of its method counts when an object replaced it.
+        summary: one number per measure, as `dnatrace run --json` prints them.
         daily: one row per day.
-        groups: one row for each age group and household size.
+        groups: one row per age group and per household size.
         ledger: what was released and spent.
-        seconds: by phase, and in total; the only part that is not reproducible.
+        seconds: time by phase and in total; the only part that is not reproducible.
         provenance: version, commit, digest, seed and libraries.
     """
 
@@ -57,7 +57,7 @@ class RunResult:
     provenance: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the summary with the time it took."""
+        """Return the summary with the time the run took."""
         return self.summary | {"seconds": self.seconds}
 
     def to_pandas(self) -> Any:
@@ -69,7 +69,7 @@ class RunResult:
         return import_module("polars").from_arrow(self.daily)
 
     def plot(self) -> Any:
-        """Draw the epidemic above, what was done against it below; return the axes of both."""
+        """Draw the epidemic above and the response to it below; return the axes of both."""
         import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to import)
 
         from dnatrace.runs.figures import draw_epidemic  # noqa: PLC0415
@@ -106,21 +106,21 @@ def run(
         config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
         result = dt.run(config)
         result.summary["peak_infected"]  # the largest share of people in state I
-        result.plot()  # of result.daily, a table with one row per day
+        result.plot()  # draws result.daily, a table with one row per day
 
-    `dt.methods()`, `dt.presets()` and `dt.scenarios()` list what there is to choose from;
+    `dt.methods()`, `dt.presets()` and `dt.scenarios()` list the choices;
     `dt.load_config(preset=..., settings=["tests.capacity=0.04"])` makes other configurations. The
     same configuration gives the same result; `dt.compare` runs several on common seeds.
 
     Args:
         config: what to run.
         method: an object to use instead of the configuration's method: a `methods.base.Method` or
-            a `methods.ranker.Ranker`. Without a name its result has no digest and cannot be stored.
-        name: what the object is called in stores, with its version; it names the run.
+            a `methods.ranker.Ranker`. Without a `name` its result cannot be stored.
+        name: what the object is called in stores, including its version; it identifies the run.
         track: wraps the days, for instance with a progress bar.
-        watch: is given the row of every day when it ends; what it raises ends the run.
-        checkpoint: a file that keeps the run while it lasts: a killed one resumes, same bits.
-        checkpoint_every: how many days are run between two writings.
+        watch: called with the row of every day as it ends; an exception it raises ends the run.
+        checkpoint: a file that keeps the state of the run: a killed run resumes, bit for bit.
+        checkpoint_every: how many days pass between two checkpoints.
 
     Raises:
         InputError: something is wrong; the message says what, in one line.
@@ -166,7 +166,7 @@ def _run_days(
     watch: Callable[[dict[str, Any]], None] | None,
     kept: Checkpoint | None,
 ) -> tuple[Ledger, Meter]:
-    """Take the days of a run, or those that are left of it, and measure them."""
+    """Take the days of a run, or those that remain, and measure them."""
     meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
     begun = Begun(loop=loop, state=loop.start(), meter=meter, ledger=Ledger())
     if kept is not None:
@@ -183,7 +183,7 @@ def _run_days(
         ledger.meetings_per_day = max(ledger.meetings_per_day, log.contacts.most_meetings())
         if log.selection is not None:
             ledger.record(log.selection)
-        del log  # a good part of the memory, which the next day needs
+        del log  # holds a good part of the memory, which the next day needs
         if kept is not None and day % kept.every == 0 and day < n_days:
             kept.save(Begun(loop=loop, state=state, meter=meter, ledger=ledger))
     if kept is not None:
@@ -194,7 +194,7 @@ def _run_days(
 def _checkpoint(
     config: RunConfig, method: Any, name: str | None, path: Path | str | None, every: int
 ) -> Checkpoint | None:
-    """Return where a run is kept, which must have a name; None where it is not."""
+    """Return the checkpoint of a run, which must have a name; None if there is none."""
     if path is None:
         return None
     if method is not None and name is None:
@@ -209,7 +209,7 @@ def _checkpoint(
 def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = False) -> Loop:
     """Return the parts of a run on day 0; `method` is as for `run`.
 
-    `with_messages` has messages computed also for methods that do not look at them.
+    With `with_messages`, messages are computed even if the method does not look at them.
     """
     seir, tests, policy = config.seir, config.tests, config.policy
     if method is None and not config.method.gives_tests:
@@ -245,7 +245,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
 
 
 def build_exchange(config: RunConfig) -> Exchange:
-    """Return what phones of a configuration receive from each other."""
+    """Return the exchange of a configuration: what phones receive from each other."""
     parameters, errors = config.seir.parameters, config.tests.believed
     if config.exchange is ExchangeKind.OWN_TESTS:
         return OwnTests(parameters=parameters, test_errors=errors)
@@ -263,7 +263,7 @@ def build_simulator(config: RunConfig) -> Simulator:
             n_days=config.days,
         )
     )
-    config.check_people(simulator.n_people)  # a contact list tells only now how many there are
+    config.check_people(simulator.n_people)  # only now known for a contact list
     return simulator
 
 
@@ -275,7 +275,7 @@ def require_config(value: Any, what: str) -> None:
 
 
 def _asked(config: RunConfig, method: Any, name: str | None) -> RunConfig:
-    """Return the configuration of a run; an object without a name goes by its class."""
+    """Return the configuration of a run; an object without a name is called by its class."""
     if name is not None and method is None:
         raise InputError("name: it is for a method given as an object, and there is none")
     if method is None:
@@ -299,7 +299,7 @@ def named_outside(config: RunConfig, name: str) -> RunConfig:
 
 
 def describe(config: RunConfig, n_people: int) -> dict[str, Any]:
-    """Return what a reader must know to place the numbers."""
+    """Return what a reader must know to interpret the numbers."""
     return {
         "people": n_people,
         "days": config.days,

@@ -1,8 +1,8 @@
 """Scenarios: the world and the levers of a run, every number with its source.
 
 A scenario is a TOML file of the package: `title`, then settings as in any configuration, and a
-table `[sources]` with one line for each setting, by dotted key. It says nothing about the tracing
-method: that is what is compared within one.
+table `[sources]` with one line per setting, by dotted key. It says nothing about the tracing
+method: methods are what is compared within a scenario.
 """
 
 import tomllib
@@ -20,12 +20,12 @@ _PACKAGE = "dnatrace.scenario_files"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A world, and what is done in it besides tracing.
+    """A world, and the measures taken in it apart from tracing.
 
     Attributes:
-        name: as configurations call it.
-        title: in words.
-        settings: nested, as in files.
+        name: its name in configurations.
+        title: its title in words.
+        settings: its settings, nested as in files.
         sources: where each setting comes from, by dotted key.
     """
 
@@ -48,7 +48,7 @@ def scenario_names() -> list[str]:
 
 @cache
 def read_scenario(name: str) -> Scenario:
-    """Return a scenario by its name or a short one."""
+    """Return a scenario by its name or short name."""
     known = scenario_names()
     full = ALIASES.get(name, name)
     if full not in known:

@@ -1,9 +1,10 @@
 """One directory per run, named by the digest of its configuration, complete or absent.
 
 A run is written under a temporary name and renamed when every file is on disk, so that a directory
-with the name of a digest is always whole, also after a crash or a power failure, and whoever else
-writes into the store at the same time. Everything in it but `timing.json` and `label.txt`, the name
-that a person gave it, is the same for every run of one configuration and code.
+with the name of a digest is always complete, even after a crash or a power failure, and no matter
+who else writes into the store at the same time. Everything in it except `timing.json` and
+`label.txt` (the name that a person gave it) is the same for every run of one configuration and
+code.
 """
 
 import errno
@@ -37,11 +38,11 @@ _DIGEST = re.compile(r"[0-9a-f]{16}")
 # .<digest>.<machine>-<process>-<random>.partial (being written) or .old (being replaced)
 _UNFINISHED = re.compile(r"\.(.+)\.([0-9a-f]{12})-(\d+)-[0-9a-f]+\.(partial|old)")
 _LONGEST_LABEL = 100  # characters
-_ABANDONED_SECONDS = 24 * 3600.0  # of another machine's writer; writing a run takes seconds
+_ABANDONED_SECONDS = 24 * 3600.0  # for writers on other machines; writing takes seconds
 
 
 def check_store(store: Path) -> None:
-    """Raise before the work is done rather than after, if a store could not be written."""
+    """Raise if a store could not be written, before the work is done rather than after."""
     nearest = next(p for p in (store, *store.absolute().parents) if p.exists())
     if not nearest.is_dir():
         raise InputError(f"{store}: cannot be written: {nearest} is a file, not a directory")
@@ -52,11 +53,11 @@ def check_store(store: Path) -> None:
 def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Path:
     """Write a run with its figure and return its directory; an earlier one is replaced.
 
-    A label names it for people and changes nothing else; without one that of the earlier run stays.
-    What writers that died left in the store is cleared first.
+    A label names the run for people and changes nothing else; without one the label of the earlier
+    run stays. What dead writers left in the store is cleared first.
 
     Raises:
-        InputError: the store cannot be written; nothing is left behind, the earlier run stays.
+        InputError: the store cannot be written; nothing is left behind and the earlier run stays.
     """
     from dnatrace.runs import figures  # noqa: PLC0415 - sweeps do without matplotlib
 
@@ -75,7 +76,7 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
 
 
 def check_label(label: str) -> str:
-    """Return a label as it is kept, empty for none; raise unless it is one short line."""
+    """Return a label as it is stored, "" for none; raise unless it is one short line."""
     stripped = label.strip()
     if any("\ud800" <= sign <= "\udfff" for sign in stripped):
         raise InputError("label: the encoding of this shell cannot read it; LC_ALL=C.UTF-8 can")
@@ -90,10 +91,10 @@ def read_label(run: Path) -> str:
 
 
 def render(result: RunResult) -> dict[str, bytes]:
-    """Return the files of a run by name, without figures; matplotlib is not needed for these.
+    """Return the files of a run by name, without figures, so without matplotlib.
 
     Raises:
-        InputError: a method that was given as an object and has no name made the run.
+        InputError: the run was made by a method given as an object without a name.
     """
     if result.summary["config_digest"] is None:
         message = "a run of a method given as an object cannot be stored without a name"
@@ -126,13 +127,13 @@ def _written(write: Callable[[pa.Table, io.BytesIO], Any], table: pa.Table) -> b
 def write_files(
     files: Mapping[str, bytes], store: Path, digest: str, *, replace: bool = False
 ) -> bool:
-    """Put a run into a store, whole or not at all, and return whether it is this copy that stands.
+    """Put a run into a store, whole or not at all, and return whether this copy was kept.
 
     Guarantee: a directory of that name is complete at every moment; files, directory and store are
     on disk when this returns. Of two writers of one run the first wins, unless `replace`.
 
     Raises:
-        InputError: the store cannot be written; nothing is left behind, an earlier run stays.
+        InputError: the store cannot be written; nothing is left behind and an earlier run stays.
     """
     final = store / digest
     mark = f"{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -152,16 +153,16 @@ def write_files(
         _sync_directory(store)
     except OSError as error:
         raise InputError(f"{store}: cannot be written: {error.strerror or error}") from error
-    finally:  # also of an interrupt
+    finally:  # also after an interrupt
         shutil.rmtree(temporary, ignore_errors=True)
         _put_back(old, final)
     return stands
 
 
 def _put_back(old: Path, final: Path) -> None:
-    """Give a run that was to be replaced its name again, or remove it when it has been."""
+    """Give a run that was to be replaced its name back, or remove it if it has been replaced."""
     if not final.exists():
-        # Another writer may be first, or there is nothing to put back.
+        # Another writer may have been first, or there is nothing to put back.
         with suppress(OSError):
             old.rename(final)
     if final.exists():
@@ -189,20 +190,20 @@ def _rename(temporary: Path, final: Path) -> bool:
 
 @cache
 def _machine() -> str:
-    """Return what tells apart the process numbers of machines, boots and containers."""
+    """Return an id that keeps process numbers of machines, boots and containers apart."""
     parts = [socket.gethostname()]
-    with suppress(OSError):  # not Linux: the name of the machine has to do
+    with suppress(OSError):  # not Linux: the name of the machine has to suffice
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii"))
         parts.append(str(Path("/proc/self/ns/pid").readlink()))
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
 
 
 def clear_leftovers(store: Path) -> int:
-    """Remove what dead writers left unfinished and return how many that were.
+    """Remove what dead writers left unfinished and return how many directories that was.
 
-    A writer is dead when its process number is free on this very machine (boot and container
-    included), or when it has not touched its directory for a day. A run that was about to be
-    replaced is put back. Several processes may do this at once.
+    A writer is dead when its process number is free on this machine (same boot and container), or
+    when it has not touched its directory for a day. A run that was about to be replaced is put
+    back. Several processes may do this at once.
     """
     cleared = 0
     for path, name in _unfinished(store):
@@ -220,7 +221,7 @@ def _unfinished(store: Path) -> Iterator[tuple[Path, re.Match[str]]]:
     try:
         paths = list(store.iterdir())
     except OSError:
-        return  # there is no store, or it cannot be read: whoever writes is told
+        return  # there is no store, or it cannot be read: writing will report that
     for path in paths:
         if name := _UNFINISHED.fullmatch(path.name):
             yield path, name
@@ -229,18 +230,18 @@ def _unfinished(store: Path) -> Iterator[tuple[Path, re.Match[str]]]:
 def _is_dead(path: Path, machine: str, process: int) -> bool:
     if machine == _machine():
         try:
-            with suppress(PermissionError):  # it lives, and is somebody else's
+            with suppress(PermissionError):  # it is alive, and somebody else's
                 os.kill(process, 0)
         except ProcessLookupError:
             return True
     try:
         return time.time() - path.stat().st_mtime > _ABANDONED_SECONDS
     except FileNotFoundError:
-        return False  # finished meanwhile
+        return False  # finished in the meantime
 
 
 def is_complete(run: Path) -> bool:
-    """Tell whether a directory is a stored run."""
+    """Return whether a directory is a stored run."""
     return _DIGEST.fullmatch(run.name) is not None and (run / "summary.json").is_file()
 
 
@@ -253,7 +254,7 @@ def stored_runs(store: Path) -> list[Path]:
 
 
 def read_text(run: Path, name: str) -> str:
-    """Read a file of a stored run, or say what is missing."""
+    """Read a file of a stored run, or raise naming what is missing."""
     if not (run / "summary.json").is_file():
         raise InputError(f"{run}: is not a stored run")
     try:
@@ -263,7 +264,7 @@ def read_text(run: Path, name: str) -> str:
 
 
 def read_json(run: Path, name: str) -> dict[str, Any]:
-    """Read a JSON object of a stored run, or say what is wrong with it."""
+    """Read a JSON object of a stored run, or raise saying what is wrong."""
     try:
         values = json.loads(read_text(run, name))
     except json.JSONDecodeError as error:
@@ -274,7 +275,7 @@ def read_json(run: Path, name: str) -> dict[str, Any]:
 
 
 def read_ledger(run: Path) -> dict[str, Any]:
-    """Read the ledger of a stored run, or say what is wrong with it."""
+    """Read the ledger of a stored run, or raise saying what is wrong."""
     ledger = read_json(run, "ledger.json")
     if not {"target", "spent", "releases"} <= set(ledger):
         raise InputError(f"{run / 'ledger.json'}: is damaged: it is not a ledger")

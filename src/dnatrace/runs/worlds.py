@@ -1,4 +1,4 @@
-"""Worlds in which a person is tested and others look at their scores: what audits of a person play.
+"""Worlds that audits of a person play: one person is tested, others look at their own scores.
 
 A world says who meets whom, who is tested when, and with which result. Everything else is the real
 loop: exchange, method, noise and, in a closed loop, the policy. Days count from 1, as in the loop.
@@ -23,14 +23,14 @@ from dnatrace.simulators.base import CourseState, People
 
 _COMMON = 20  # people whom both the tested person and the receiver meet
 _HOUSEHOLD, _CLASS = 6, 30  # people
-_CITY, _VICTIMS = 1000, 5  # people, and how many of them are tested, each in a world of their own
+_CITY, _VICTIMS = 1000, 5  # people, and how many of them are tested, one per world
 _ADULT = 4  # age group of everybody outside the city
 
 Pairs = Iterable[tuple[int, int]]
 
 
 class WorldName(StrEnum):
-    """Who the tested person and the receiver are to each other."""
+    """How the tested person and the receiver are related."""
 
     MET_ONCE = "met-once"
     COUPLE = "couple"
@@ -43,7 +43,7 @@ class WorldName(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test:
-    """A test whose result is written beforehand."""
+    """A test whose result is fixed beforehand."""
 
     __test__ = False  # the name does not make it a test case
 
@@ -57,14 +57,16 @@ class World:
     """Who meets whom, and who is tested.
 
     Attributes:
-        name: as in `WorldName`.
-        days: contacts from day 1 on.
-        tests: that are the same in both of two neighbouring worlds.
-        first: tests of the one world alone.
-        second: tests of the other; in the simplest case one test with another result.
-        receiver: who looks at their scores; None for everybody, and the one who sees most counts.
-        age_groups: decade of age, uint8 [people]; None for everybody in their forties.
-        households: of everybody, int32 [people]; None when nobody said.
+        name: a value of `WorldName`.
+        days: the contacts of each day, from day 1 on.
+        tests: the tests that are the same in both neighbouring worlds.
+        first: the tests of the first world alone.
+        second: the tests of the second world alone; in the simplest case the same test with the
+            other result.
+        receiver: who looks at their scores; None for everybody, of whom the one who learns most
+            counts.
+        age_groups: decade of age, uint8 [people]; None if everybody is in their forties.
+        households: everybody's household, int32 [people]; None when unknown.
     """
 
     name: str
@@ -83,7 +85,7 @@ class World:
 
     @property
     def tested(self) -> int:
-        """Whose test differs."""
+        """The person whose test differs."""
         return (*self.second, *self.first)[0].person
 
     def meets(self) -> NDArray[np.bool_]:
@@ -94,7 +96,7 @@ class World:
         return met
 
     def repeated(self, copies: int, *, mixed: bool = False) -> "World":
-        """Return so many copies of the world side by side, which share nothing.
+        """Return copies of the world side by side, which share nothing.
 
         When `mixed`, every other copy has the tests of the other world, in both.
         """
@@ -125,10 +127,10 @@ def _repeated(day: DayContacts, copies: int) -> DayContacts:
 
 
 def worlds(name: WorldName, config: RunConfig) -> tuple[World, ...]:
-    """Return the worlds of a name: one, or for the city one for each of some of its people.
+    """Return the worlds of a name: one, or for the city one per tested person.
 
-    The window is full when the test is taken, and the last day is the last on which it counts. One
-    world has a negative result where the other has a positive one.
+    The window is full when the test is taken, and the last day is the last one on which the test
+    counts. The first world has a negative result where the second has a positive one.
     """
     if name is WorldName.CITY:
         return _city(config)
@@ -155,7 +157,7 @@ def _meetings(name: WorldName) -> tuple[int, Pairs]:
 
 
 def day_of(pairs: Pairs, n_people: int) -> DayContacts:
-    """Return a day on which these people meet, each of whom hears the other."""
+    """Return a day on which these pairs meet; each hears the other."""
     met = list(pairs)
     both = met + [(b, a) for a, b in met]
     senders, receivers = np.array(both, dtype=np.int64).reshape(-1, 2).T
@@ -175,7 +177,7 @@ def _results(person: int, day: int) -> tuple[tuple[Test, ...], tuple[Test, ...]]
 
 
 def _city(config: RunConfig) -> tuple[World, ...]:
-    """Return the contacts of a small city without intervention, once for each tested person."""
+    """Return worlds with the contacts of a small city without measures, one per tested person."""
     small = config.model_copy(update={"people": _CITY, "initially_infected": 0})
     simulator = build_simulator(small)
     met = [simulator.advance() for _ in range(_last_day(config))]
@@ -197,7 +199,7 @@ def _city(config: RunConfig) -> tuple[World, ...]:
 
 
 class ScriptedContacts(People):
-    """A simulator whose contacts are those of a world; nobody is infected, nobody moves on."""
+    """A simulator whose contacts are those of a world; nobody is infected, no state changes."""
 
     def __init__(self, world: World) -> None:
         n_people, ages = world.n_people, world.age_groups
@@ -218,7 +220,7 @@ class ScriptedContacts(People):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedLaboratory(Laboratory):
-    """A laboratory in which some results are written beforehand; the others are drawn.
+    """A laboratory in which some results are fixed beforehand; the others are drawn.
 
     Attributes:
         script: results by (day, person).
@@ -227,7 +229,7 @@ class ScriptedLaboratory(Laboratory):
     script: Mapping[tuple[int, int], bool] = field(default_factory=dict)
 
     def _results(self, people: Ids, states: NDArray[np.uint8], day: int) -> NDArray[np.bool_]:
-        # Not super(): a dataclass with slots is another class than the one that was written.
+        # Not super(): a dataclass with slots is a different class from the one written here.
         results = Laboratory._results(self, people, states, day)
         known = [
             self.script.get((day, int(p)), bool(r)) for p, r in zip(people, results, strict=True)
@@ -237,12 +239,12 @@ class ScriptedLaboratory(Laboratory):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedPolicy:
-    """Tests whom the script names, and whom another policy chooses if there is one.
+    """Tests the people whom the script names, and those whom another policy chooses, if any.
 
     Attributes:
-        usual: decides about everybody else.
-        named: who is tested, by day.
-        alone: whether nobody but them is tested.
+        usual: the policy that decides about everybody else.
+        named: the people to be tested, by day.
+        alone: whether nobody else is tested.
     """
 
     usual: Policy
@@ -263,13 +265,13 @@ class ScriptedPolicy:
         if self.alone:
             return named, state
         free = situation.eligible.copy()
-        for people in self.named.values():  # whose tests are written beforehand has no others
+        for people in self.named.values():  # people with scripted tests have no others
             free[people] = False
         chosen, state = self.usual.choose(released, replace(situation, eligible=free), state)
         return np.union1d(named, chosen), state
 
     def respond(self, positives: Ids, day: int, state: Any) -> Any:
-        """Return what the usual policy makes of results."""
+        """Return the state of the usual policy after results."""
         return self.usual.respond(positives, day, state)
 
 

@@ -1,1 +1,1 @@
-"""Who meets whom, and who gets infected: one protocol, several worlds behind it."""
+"""Who meets whom, and who gets infected: one protocol, several simulators behind it."""

@@ -2,7 +2,7 @@
 
 Every draw is addressed by a counter, and every output element is written by one iteration that
 reads in a fixed order, so that results do not depend on the number of threads. Indices in inner
-loops are unsigned: numba then leaves out the test for negative ones.
+loops are unsigned: numba then omits the test for negative ones.
 """
 # mypy: disallow-untyped-decorators=False
 
@@ -49,14 +49,15 @@ INTENSIVE_CARE_FRACTION = 5
 _DRAW_BRANCH = ZERO
 _DRAW_TIME = ONE
 
-NEVER = 2**31 - 1  # the day of the next change of people who stay as they are
+NEVER = 2**31 - 1  # the day of the next change for people whose state is final
 
 
 def emissions(day: int, states: Any, infected_on: Any, course_factors: Any, mass: Any) -> Any:
     """Return how much each person emits in one contact of this day: float64 [people].
 
-    `course_factors` float64 [states] times `mass` float64 [days], the share of infectiousness
-    that falls on each day since infection. Cost: one look-up per person; more for the infectious.
+    It is `course_factors`, float64 [states], times `mass`, float64 [days], the share of
+    infectiousness that falls on each day since infection. Cost: one look-up per person, more for
+    the infectious.
     """
     out = np.zeros(states.size)
     emitting = np.flatnonzero((course_factors > 0.0)[states])
@@ -72,8 +73,8 @@ def expose(
 ) -> None:
     """Add the day's emissions to the `exposure` float64 [people] of everyone uninfected.
 
-    A contact counts `weights[kind]`; when `kinds` is empty every contact counts 1.
-    Cost: one pass over the contacts of uninfected people, parallel over receivers.
+    A contact counts `weights[kind]`; when `kinds` is empty, every contact counts 1. Cost: one pass
+    over the contacts of uninfected people, parallel over receivers.
     """
     for p in prange(states.size):
         if states[p] != _UNINFECTED:
@@ -121,7 +122,7 @@ def _what_follows(state: Any, u: Any, fractions: Any) -> Any:
     if state in (_SYMPTOMATIC, _SYMPTOMATIC_MILD):
         return _RECOVERED, TO_RECOVERY
     if state == _HOSPITALISED and u < fractions[CRITICAL_FRACTION]:
-        # Without a place in intensive care the patient dies when it would have begun.
+        # Without a place in intensive care the patient dies at the time it would have begun.
         treated = u < fractions[CRITICAL_FRACTION] * fractions[INTENSIVE_CARE_FRACTION]
         return (_CRITICAL if treated else _DEATH), TO_CRITICAL
     if state == _CRITICAL and u < fractions[FATALITY_FRACTION]:
@@ -144,10 +145,10 @@ def move_on(
     change_days: Any,
     infected_on: Any,
 ) -> None:
-    """Infect whoever's exposure exceeds their tolerance, and change the states due today.
+    """Infect everybody whose exposure exceeds their tolerance, and change the states due today.
 
-    What happens to a person depends on (person, state) alone and not on the day: the same person
-    has the same course whenever they are infected. The last four arrays change in place.
+    What happens to a person depends on (person, state) alone and not on the day: a person has the
+    same course whenever they are infected. The last four arrays change in place.
 
     Cost: two comparisons per person; draws only for those who change.
     """

@@ -1,4 +1,4 @@
-"""What external simulators have in common: they are watched from outside, and they list pairs."""
+"""What external simulators have in common: they are observed from outside, and they list pairs."""
 
 from dataclasses import asdict
 from typing import Any
@@ -18,16 +18,16 @@ _MOST_SEED = 2**31 - 1
 
 
 def arguments_of(setup: SimulatorSetup) -> dict[str, Any]:
-    """Return what an external simulator is constructed with."""
+    """Return the arguments that an external simulator is constructed with."""
     return asdict(setup) | {"n_people": setup.n_people or USUAL_PEOPLE}
 
 
 def check_draws(
     name: str, seed: int, initially_infected: int, n_people: int, *, least_seed: int
 ) -> None:
-    """Raise unless a simulator takes that seed and there are so many people to infect."""
+    """Raise unless a simulator accepts this seed and there are enough people to infect."""
     if not least_seed <= seed <= _MOST_SEED:
-        raise InputError(f"seed: {name} takes seeds of {least_seed} … {_MOST_SEED}, not {seed}")
+        raise InputError(f"seed: {name} takes seeds {least_seed} … {_MOST_SEED}, not {seed}")
     if not 0 <= initially_infected <= n_people:
         raise InputError(
             f"initially_infected must be between 0 and {n_people}, not {initially_infected}"
@@ -35,7 +35,7 @@ def check_draws(
 
 
 class ExternalPeople(People):
-    """People of an external simulator: last states read, infections noticed."""
+    """The people of an external simulator: the last states read, and infections noticed."""
 
     def __init__(self, states: NDArray[np.uint8]) -> None:
         infected = states != CourseState.UNINFECTED
@@ -55,11 +55,11 @@ def both_directions(
     kinds: NDArray[np.uint8],
     presence: NDArray[np.uint8],
 ) -> DayContacts:
-    """Return every pair as two directed contacts, without those that could not take place.
+    """Return every pair as two directed contacts, leaving out those that cannot take place.
 
-    Left out: a person with themselves, and pairs with an end whose `presence` uint8 [people]
-    (`EVERYWHERE`, `AT_HOME_ONLY`, `NOWHERE`) does not allow the kind of the pair. Ids must be in
-    range. A receiver's contacts stand in the order of the pairs.
+    Those are pairs of a person with themselves, and pairs with a person whose `presence`, uint8
+    [people] (`EVERYWHERE`, `AT_HOME_ONLY`, `NOWHERE`), does not allow the kind of the pair. Ids
+    must be in range. A receiver's contacts are in the order of the pairs.
 
     Cost: two passes over the pairs; about 2 ms for 200,000 of them.
     """

@@ -2,7 +2,8 @@
 
 Every draw is addressed by a counter, and every output element is written by one iteration that
 reads in a fixed order, so that results do not depend on the number of threads. Indices in inner
-loops are unsigned: numba then leaves out the test for negative ones, which is a third of the time.
+loops are unsigned: numba then omits the test for negative ones, which would take a third of the
+time.
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ EVERYWHERE = 0
 AT_HOME_ONLY = 1
 NOWHERE = 2
 
-_PLACES_PER_BUCKET = 2048  # a bucket of the shuffle stays in the first-level cache
+_PLACES_PER_BUCKET = 2048  # so that a bucket of the shuffle fits into the first-level cache
 _MOST_BUCKETS = 2**16  # bits of a draw
 
 
@@ -36,7 +37,7 @@ def _below(word: Any, n: Any) -> Any:
 def active_edges(key: Any, day: Any, n_edges: Any, threshold: Any) -> Any:
     """Flip the coin of every occupation edge: bit e % 8 of byte e // 8 is that of edge e.
 
-    A bit is 1 with probability threshold / 2^16. Cost: one Philox call for eight edges, parallel.
+    A bit is 1 with probability threshold / 2^16. Cost: one Philox call per eight edges, parallel.
     """
     active = np.empty((n_edges + 7) >> 3, dtype=np.uint8)
     low, half = np.uint64(0xFFFF), np.uint64(16)
@@ -56,8 +57,8 @@ def active_edges(key: Any, day: Any, n_edges: Any, threshold: Any) -> Any:
 def active_edges_by_network(key: Any, day: Any, networks: Any, thresholds: Any) -> Any:
     """Flip the same coins as `active_edges`, each edge with the threshold of its network.
 
-    `networks` uint8 [edges], `thresholds` uint64 [networks]. A lower threshold leaves a part of the
-    edges that a higher one has. Cost: one Philox call for eight edges, parallel.
+    `networks` is uint8 [edges], `thresholds` uint64 [networks]. A lower threshold keeps a subset of
+    the edges that a higher one keeps. Cost: one Philox call per eight edges, parallel.
     """
     active = np.zeros((networks.size + 7) >> 3, dtype=np.uint8)
     low, half = np.uint64(0xFFFF), np.uint64(16)
@@ -73,14 +74,14 @@ def active_edges_by_network(key: Any, day: Any, networks: Any, thresholds: Any) 
 
 @njit(cache=True)
 def _coin(key: Any, one: Any, other: Any, day: Any) -> Any:
-    """Draw the number of two people on a day, whoever asks."""
+    """Draw the number of two people on a day, the same from either side."""
     first, second = np.uint64(min(one, other)), np.uint64(max(one, other))
     return uniform_at(key, first, np.uint64(day), second)
 
 
 @njit(cache=True, parallel=True)
 def thin_partners(key: Any, day: Any, owners: Any, partners: Any, share: Any) -> None:
-    """Call off random meetings but for a share of them, in place: both ends draw the same number.
+    """Cancel all but a share of the random meetings, in place: both people draw the same number.
 
     Cost: one Philox call per place, parallel.
     """
@@ -119,8 +120,8 @@ def _random_buckets(key: Any, day: Any, n_places: Any, n_buckets: Any) -> Any:
 def _sort_by_bucket(buckets: Any, n_buckets: Any) -> Any:
     """Return the places in the order of their buckets, and where each bucket begins.
 
-    A stable counting sort, by one thread: two looks at each place, a hundredth of a day; a parallel
-    one takes a second to compile.
+    A stable counting sort on one thread: two passes over the places, a hundredth of the time of a
+    day; a parallel one takes a second to compile.
     """
     begins = np.zeros(n_buckets + 1, dtype=np.int32)
     for i in range(buckets.size):
@@ -158,12 +159,12 @@ def _shuffle(key: Any, day: Any, bucket: Any, order: Any) -> None:
 def random_partners(key: Any, day: Any, owners: Any) -> Any:
     """Shuffle the places of the random meetings and let neighbours meet: int32 [places].
 
-    Returns for each place the person met there, or -1: a person next to themselves meets nobody,
-    nor does the last of an odd number of places. The shuffle is uniform and parallel: every place
-    draws a bucket, and every bucket is shuffled by itself (Sanders 1998).
+    Returns, for each place, the person met there or -1: a person next to themselves meets nobody,
+    and neither does the last of an odd number of places. The shuffle is uniform and parallel: every
+    place draws a bucket, and every bucket is shuffled by itself (Sanders 1998).
 
     Args:
-        key: of the stream of random meetings.
+        key: the key of the stream of random meetings.
         day: the day.
         owners: int32 [places], each person as often as they meet someone.
 
@@ -201,10 +202,10 @@ def gather_contacts(
     scratch: Any,
     counts: Any,
 ) -> None:
-    """List whom each person meets today, each list at a fixed place with room for everybody.
+    """List whom each person meets today, each list at a fixed place with enough room.
 
     Person p's list starts at `scratch[room[p]]`; `counts` int32 [people, 3] receives its length by
-    kind, in the order household, occupation, random. Pairs with an absent end are left out.
+    kind, in the order household, occupation, random. Pairs with an absent person are left out.
 
     Cost: one pass over housemates, occupation neighbours and meetings; parallel over people.
     """
@@ -214,7 +215,7 @@ def gather_contacts(
         begin = k
         if presence[p] != NOWHERE:
             for mate in range(np.uint32(home_first[p]), np.uint32(home_end[p])):
-                # Written in any case and kept by advancing: no branch to mispredict.
+                # Always written, and kept by advancing: no branch to mispredict.
                 scratch[k] = mate
                 k += np.uint64((presence[mate] != NOWHERE) & (mate != p))
         counts[p, _HOUSEHOLD] = k - begin
@@ -239,8 +240,8 @@ def gather_contacts(
 def pack_contacts(room: Any, scratch: Any, counts: Any) -> Any:
     """Close the gaps between the lists of `gather_contacts`: (offsets, senders, kinds).
 
-    Whose list it is, is the receiver; whom they meet, senders. A meeting is in both lists, so both
-    directions are there.
+    The owner of a list is the receiver, the people they meet are senders. A meeting is in both
+    lists, so both directions are present.
 
     Cost: one sequential pass over people, then contiguous copies, parallel over people.
     """

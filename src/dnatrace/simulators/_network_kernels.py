@@ -9,16 +9,16 @@ from numba import njit
 from dnatrace.rng import ONE, ZERO, philox
 
 _DECIDED = 1e-9  # a number closer than this to 0 or 1 has been rounded
-_REWIRING_ATTEMPTS = 100  # then the edge stays: only networks of a few people are that full
+_REWIRING_ATTEMPTS = 100  # then the edge stays: only networks of a few people are so dense
 _TWO_TO_MINUS_32 = 2.0**-32
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True)
 def _insert(table: Any, pair: Any) -> Any:
-    """Add a pair > 0 to an open-addressing set; return False when it is there already."""
+    """Add a pair > 0 to an open-addressing set; return False when it is already there."""
     mask = table.size - 1
-    # Fibonacci hashing: the high half of a product with 2^64 over the golden ratio.
+    # Fibonacci hashing: the high half of the product with 2^64 divided by the golden ratio.
     slot = np.int64((np.uint64(pair) * _GOLDEN) >> np.uint64(32)) & mask
     while table[slot] != 0:
         if table[slot] == pair:
@@ -102,7 +102,7 @@ def null_vector(rows: Any) -> Any:
 
 @njit(cache=True)
 def _room(values: Any, direction: Any, sign: Any) -> Any:
-    """Return how far values can go along a direction before one leaves [0, 1]."""
+    """Return how far values can move along a direction before one of them leaves [0, 1]."""
     room = np.inf
     for i in range(values.size):
         step = sign * direction[i]
@@ -117,9 +117,9 @@ def _room(values: Any, direction: Any, sign: Any) -> Any:
 def decide_balanced(rest: Any, margins: Any, order: Any, draws: Any) -> None:
     """Round numbers in [0, 1] in place to 0 or 1, keeping expectations and margins.
 
-    Moves a few numbers at a time along a direction that leaves the margins float64 [numbers,
-    margins] alone, until one of them is 0 or 1; the last margin is given up when too few numbers
-    are left. Each number takes one of the `draws` at most.
+    Moves a few numbers at a time along a direction that preserves the margins, float64 [numbers,
+    margins], until one of them is 0 or 1; the last margin is given up when too few numbers are
+    left. Each number takes at most one of the `draws`.
 
     Cost: margins³ operations per number.
     """

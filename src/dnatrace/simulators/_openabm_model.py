@@ -2,11 +2,11 @@
 
 Nothing here copies Python lists: people, pairs and edges are numpy views of the simulator's own
 arrays, laid out as its headers declare them. Two variants exist. The fork (aleingrosso) keeps the
-pairs of all days in one array and knows no isolation without household contacts; upstream
+pairs of all days in one array and has no isolation without household contacts; upstream
 (BDI-pathogens) keeps one chain of blocks per day. The layout is checked before it is trusted.
 
-The simulator has one global random generator and ends the process when a parameter does not suit
-it: `_openabm_process` gives every model a process of its own. This module therefore imports little.
+The simulator has one global random generator and ends the process when it rejects a parameter:
+`_openabm_process` gives every model a process of its own. This module therefore imports little.
 """
 
 import ctypes
@@ -24,16 +24,16 @@ from dnatrace.reference_data import read_table
 
 ADDRESS = "https://github.com/BDI-pathogens/OpenABM-Covid19"
 FORK_ADDRESS = "https://github.com/aleingrosso/OpenABM-Covid19"
-FEWEST_PEOPLE = 5_000  # below, its sampling of households does not converge and it exits
+FEWEST_PEOPLE = 5_000  # with fewer, its sampling of households does not converge and it exits
 
 # Its arrays of events end at MAX_TIME; no transition takes longer than this many days.
 _LONGEST_TRANSITION = 200
 # Days of contacts it keeps. One would do, but the room of the fork is tight for a single day.
 _DAYS_KEPT = 2
-_OFF = 10_000  # the day on which an intervention of its own would start: never
+_OFF = 10_000  # the day on which its own interventions would start: never
 
-# What is not in reference_data/parameters.csv, because the city has no use for it. The values are
-# those of the baseline of the papers; tracing, tests and lockdown of its own stay off.
+# Parameters that are not in reference_data/parameters.csv, because the city has no use for them.
+# The values are those of the baseline of the papers; its own tracing, tests and lockdowns stay off.
 _OTHER_PARAMETERS = {
     "random_interaction_distribution": 1,
     "daily_non_cov_symptoms_rate": 0.002,
@@ -60,7 +60,7 @@ _OTHER_PARAMETERS = {
     "testing_symptoms_time_off": _OFF,
     "intervention_start_time": _OFF,
 }
-# Upstream renamed one, dropped some and has one whose value makes it the model of the papers.
+# Upstream renamed one, dropped some, and has one that must be set to give the model of the papers.
 _RENAMED = {"relative_transmission_workplace": "relative_transmission_occupation"}
 _DROPPED = ("icu_allocation_", "quarantine_length_traced", "quarantine_dropout_traced")
 _UPSTREAM_PARAMETERS = {"sd_infectiousness_multiplier": 0}
@@ -142,7 +142,7 @@ def load() -> tuple[Any, Any]:
 
 
 def describe() -> dict[str, Any]:
-    """Import the simulator and tell its variant, version and the most days it can run."""
+    """Import the simulator and return its variant, version and the most days it can run."""
     compiled, _ = load()
     try:
         version = importlib.metadata.version("covid19")
@@ -152,7 +152,7 @@ def describe() -> dict[str, Any]:
 
 
 def variant_of(compiled: Any) -> str:
-    """Return "fork" or "upstream": how the simulator keeps its contacts tells them apart."""
+    """Return "fork" or "upstream", which differ in how they keep contacts."""
     return "upstream" if hasattr(compiled.model, "interaction_blocks") else "fork"
 
 
@@ -213,7 +213,7 @@ class Model:
     def _parameters(
         self, python: Any, sizes: dict[str, int], households: Path, transmissibility: float
     ) -> Any:
-        """Return its parameters with the values of the papers, for both variants."""
+        """Return its parameters with the values of the papers, for either variant."""
         values = {row["name"]: float(row["value"]) for row in read_table("parameters.csv")}
         values["infectious_rate"] *= transmissibility
         values |= _OTHER_PARAMETERS | sizes | {"end_time": _most_days(self._compiled)}
@@ -230,7 +230,7 @@ class Model:
         return parameters
 
     def _checked_people(self) -> NDArray[Any]:
-        """Return the view of the people, or refuse a layout that is not the known one."""
+        """Return the view of the people, or refuse an unknown layout."""
         fields = (
             _person_upstream(int(self._compiled.N_HOSPITAL_WARD_TYPES))
             if self.variant == "upstream"
@@ -265,13 +265,14 @@ class Model:
     def isolate(self, isolated: NDArray[np.bool_], away: NDArray[np.bool_]) -> None:
         """Isolate exactly these people from the next step on; `away` are in hospital or dead.
 
-        Its own release of quarantine would need an event for every person; writing the two columns
-        that the step reads has the same effect and can be undone the next day.
+        Its own release from quarantine would need an event per person; writing the two columns that
+        the step reads has the same effect and can be undone the next day.
         """
         changed = np.flatnonzero(isolated != self._isolated)
         if not changed.size:
             return
-        # Only those: its records are far apart in memory, and for all others it keeps this itself.
+        # Only these people: records are far apart in memory, and it keeps this itself for all
+        # others.
         self._isolated = isolated.copy()
         self._people["quarantined"][changed] = isolated[changed]
         free = ~(isolated | away)[changed]
@@ -286,7 +287,7 @@ class Model:
     def step(self) -> None:
         """Simulate one day."""
         if self.variant == "fork":
-            self._c.interaction_idx = 0  # so that the day's pairs stand at the beginning
+            self._c.interaction_idx = 0  # so that the day's pairs are at the beginning
         self._compiled.one_time_step(self._c)
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
@@ -309,7 +310,7 @@ class Model:
     def _ends(
         self, parts: list[NDArray[Any]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
-        """Turn interactions, which stand in twos that point at each other, into pairs of ids."""
+        """Turn interactions, which come in twos that point at each other, into pairs of ids."""
         found = [self._ids(part) for part in parts] or [(np.empty(0, np.int32),) * 2]
         kinds = [part["type"][::2].astype(np.uint8) for part in parts] or [np.empty(0, np.uint8)]
         if len(found) == 1:

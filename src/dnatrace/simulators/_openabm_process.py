@@ -1,8 +1,8 @@
-"""A process that holds one OpenABM-Covid19 model and answers requests; and the line to it.
+"""A process that holds one OpenABM-Covid19 model and answers requests, and the line to it.
 
 The simulator has one global random generator, writes to standard output and ends its process when
-something does not suit it. In a process of its own, several models do not disturb each other, its
-output stays out of ours and its end is an error we can report.
+it cannot continue. With one process per model, several models do not disturb each other, their
+output stays out of ours, and the end of a process is an error we can report.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _START = (
     "from dnatrace.simulators._openabm_process import serve; serve()"
 )
 
-_PIPE_BYTES = 2**20  # a day of 10,000 people in one piece; where the system allows it
+_PIPE_BYTES = 2**20  # a day of 10,000 people in one piece, where the system allows it
 
 
 class Line:
@@ -91,7 +91,7 @@ def serve() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the simulator prints must not come between the answers
+    os.dup2(2, 1)  # what the simulator prints must not mix with the answers
     model: list[_openabm_model.Model] = []
 
     def build(**options: Any) -> Any:

@@ -12,10 +12,10 @@ from dnatrace.errors import InputError
 from dnatrace.plugins import Plugin
 from dnatrace.records import DayContacts
 
-NAME = "who meets whom, and who gets infected (docs/simulators.md)"  # of `simulator.name`
+NAME = "who meets whom, and who gets infected (docs/simulators.md)"  # meaning of `simulator.name`
 N_AGE_GROUPS = 9  # decades: 0-9, 10-19, …, 70-79, 80 and over
 
-# Age groups 0-1 are children, 2-6 adults, 7-8 elderly: types that differ in their contacts.
+# Age groups 0-1 are children, 2-6 adults, 7-8 elderly: three types that differ in contacts.
 AGE_TYPES = np.array([0, 0, 1, 1, 1, 1, 1, 2, 2], dtype=np.uint8)
 N_AGE_TYPES = 3
 
@@ -37,7 +37,7 @@ class CourseState(IntEnum):
 
 
 class ContactKind(IntEnum):
-    """The setting of a contact, as it stands in `DayContacts.kinds`."""
+    """The setting of a contact, as in `DayContacts.kinds`."""
 
     HOUSEHOLD = 0
     OCCUPATION = 1
@@ -58,9 +58,9 @@ MEETS_NOBODY = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1], dtype=np.bool_)
 class Simulator(Protocol):
     """A population with contacts and a disease, advanced one day at a time.
 
-    A day: the contacts of the day are drawn for everybody; pairs with an isolated, hospitalised or
-    dead end are dropped and nobody is paired anew; the disease passes over what is left; then
-    people move on in their course. Day 0 is the state after construction.
+    The order of a day: contacts are drawn for everybody; pairs with an isolated, hospitalised or
+    dead person are dropped and nobody is paired again; the disease passes over the contacts that
+    are left; then people progress in their course. Day 0 is the state after construction.
     """
 
     @property
@@ -93,16 +93,16 @@ class Simulator(Protocol):
     def advance(self) -> DayContacts:
         """Advance one day and return the contacts over which the disease could pass that day.
 
-        They are directed: where both people hear of a meeting, it is there in both directions.
+        They are directed: a meeting of which both people hear is listed in both directions.
         """
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A simulator whose changes since day 0 can be put into another one built the same way."""
+    """A simulator whose changes since day 0 can be transferred to another one built alike."""
 
     def snapshot(self) -> Any:
-        """Return what changed since day 0: numbers and arrays, as they are, not copied."""
+        """Return what changed since day 0: numbers and arrays, not copied."""
 
     def restore(self, snapshot: Any) -> None:
         """Go to the day of a snapshot."""
@@ -110,14 +110,14 @@ class Resumable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorSetup:
-    """What a simulator is built with besides its own settings.
+    """What a simulator is built from, in addition to its own settings.
 
     Attributes:
-        n_people: how many people; None when nobody said so.
-        seed: of every draw.
+        n_people: how many people there are; None when not given.
+        seed: the seed of every draw.
         initially_infected: how many people are infected on day 0.
         isolation_keeps_household: whether isolated people still meet their housemates.
-        n_days: the most days it will be advanced.
+        n_days: the largest number of days it will be advanced.
     """
 
     n_people: int | None
@@ -128,10 +128,10 @@ class SimulatorSetup:
 
 
 class SimulatorSettings(Plugin):
-    """The settings of a simulator, and what the rest of the package may ask about it."""
+    """The settings of a simulator, and the questions the rest of the package may ask about it."""
 
     noun: ClassVar[str] = "simulator"
-    # Whether the number of people is its own unless the configuration sets one.
+    # Whether it decides the number of people unless the configuration sets one.
     knows_people: ClassVar[bool] = False
 
     @classmethod
@@ -140,7 +140,7 @@ class SimulatorSettings(Plugin):
         return []
 
     def without_effect(self, n_days: int) -> list[str]:
-        """Return which of its settings change nothing in a run of so many days, and why."""
+        """Return which of its settings have no effect in a run of `n_days` days, and why."""
         del n_days
         return []
 
@@ -150,7 +150,7 @@ class SimulatorSettings(Plugin):
 
 
 class People:
-    """What every simulator keeps of its people; the arrays it is given are shared, not copied."""
+    """What every simulator keeps about its people; given arrays are shared, not copied."""
 
     def __init__(self, states: NDArray[np.uint8], infected_on: NDArray[np.int32]) -> None:
         self.n_people: int = states.size

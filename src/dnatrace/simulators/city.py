@@ -1,7 +1,7 @@
 """The built-in city: an agent-based epidemic with the structure of OpenABM-Covid19.
 
-Written from the published description (Hinch et al. 2021, PLoS Computational Biology 17(7)) with
-its figures. `verification/city.py` compares it with the reference simulator.
+It was written from the published description (Hinch et al. 2021, PLoS Computational Biology 17(7)),
+with its figures. `verification/city.py` compares it with the reference simulator.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ from dnatrace.simulators.times import (
 )
 
 _COIN = 2**16  # resolution of the coin of an occupation edge
-_SCHOOLS = (0, 1)  # the networks of children; the others are work and its like of the elderly
+_SCHOOLS = (0, 1)  # the networks of children; the others are of adults and the elderly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,9 @@ class CitySettings(SimulatorSettings):
     distancing: tuple[Distancing, ...] = setting(
         (), "schedule: tables of from_day and the shares of work, school and random meetings"
     )
-    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
+    imports_per_day: Factor = setting(
+        0.0, "mean infections from outside per day, if all were susceptible"
+    )
     season: Season = Season()
     vaccination: Vaccination = Vaccination()
     variant: Variant = Variant()
@@ -76,7 +78,7 @@ class CitySettings(SimulatorSettings):
         return reference_data.read_table("parameters.csv")
 
     def without_effect(self, n_days: int) -> list[str]:
-        """Return which of the times change nothing in a run of so many days."""
+        """Return which changes over time have no effect in a run of `n_days` days."""
         return without_effect(self.vaccination, self.variant, self.distancing, n_days)
 
     def build(self, setup: SimulatorSetup) -> Simulator:
@@ -98,18 +100,18 @@ class CitySettings(SimulatorSettings):
 
 
 class City(People):
-    """A city of households, workplaces, schools and chance meetings in which a disease spreads.
+    """A city of households, workplaces, schools and random meetings in which a disease spreads.
 
     The contacts of a day are (1) everyone with everyone at home; (2) the edges of the occupation
     networks that are active, each by its own coin; (3) the random meetings: the list of people
     repeated by their number of meetings is matched in pairs. They are drawn for everybody; then
-    pairs with an isolated, hospitalised or dead end are dropped. The order of a day is that of
+    pairs with an isolated, hospitalised or dead person are dropped. The order of a day is that of
     `simulators.base.Simulator`.
 
-    Arguments are as in `SimulatorSetup`, 10,000 people and the published figures when None;
-    `initially_infected` may be ids, and `population` people to use instead of drawing `n_people`.
-    Cities of one seed differ only by their decisions.
-    `times` change the disease over time, `distancing` says which share of meetings takes place.
+    Arguments are as in `SimulatorSetup`; None means 10,000 people and the published figures.
+    `initially_infected` may be ids, and `population` replaces drawing `n_people`. Cities of one
+    seed differ only through their decisions. `times` changes the disease over time, `distancing`
+    says which share of meetings takes place.
     """
 
     def __init__(
@@ -154,7 +156,7 @@ class City(People):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Prepare what stays the same every day: homes, meeting places, room for the lists."""
+        """Prepare what is the same every day: homes, meeting places, room for the lists."""
         people = self.population
         sizes = np.bincount(people.households)
         ends = np.cumsum(sizes, dtype=np.int32)
@@ -193,7 +195,7 @@ class City(People):
         return contacts
 
     def _meetings(self, day: int) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-        """Return which occupation edges are active, and who meets at the places of the day."""
+        """Return which occupation edges are active, and who meets at random that day."""
         n_edges, threshold = self.population.n_edges, self._coin_threshold
         partners = _kernels.random_partners(self._random_key, day, self._place_owners)
         rules = in_force(self._distancing, day)

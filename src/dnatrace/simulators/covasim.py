@@ -1,7 +1,7 @@
 """Covasim behind our protocol: an external simulator (Kerr et al. 2021).
 
-Installed with `pip install 'dnatrace[covasim]'`; versions 3.1 and 4.0. It is imported when the
-first simulator is built, never before.
+It is installed with `pip install 'dnatrace[covasim]'`; versions 3.1 and 4.0 are supported. It is
+imported when the first simulator is built, never before.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ def installed_build() -> str | None:
 
 
 def load() -> Any:
-    """Import Covasim without its banner, or say where it comes from.
+    """Import Covasim without its banner, or raise saying where to get it.
 
     Raises:
         InputError: when it is not installed, cannot be imported, or is another version.
@@ -82,7 +82,7 @@ def load() -> Any:
     import matplotlib as mpl  # noqa: PLC0415 -- as slow as all the rest together
 
     try:
-        # The import prints, warns and changes the looks of figures: nothing of it must stay.
+        # The import prints, warns and changes the style of figures: none of this must persist.
         with (
             contextlib.redirect_stdout(io.StringIO()),
             warnings.catch_warnings(action="ignore"),
@@ -107,7 +107,9 @@ class CovasimSettings(SimulatorSettings):
 
     name: Literal["covasim"] = setting("covasim", NAME)
     transmissibility: Transmissibility = TRANSMISSIBILITY
-    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
+    imports_per_day: Factor = setting(
+        0.0, "mean infections from outside per day, if all were susceptible"
+    )
 
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
@@ -119,7 +121,7 @@ class CovasimSettings(SimulatorSettings):
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
-        """Return whether it is installed and supported, and what is there."""
+        """Return whether it is installed and supported, and what was found."""
         version = installed_version()
         if version is None:
             return False, "absent: pip install 'dnatrace[covasim]'"
@@ -128,32 +130,32 @@ class CovasimSettings(SimulatorSettings):
         return True, f"Covasim {version}"
 
     def fingerprint(self) -> str:
-        """Return the installed build; another one gives other runs."""
+        """Return the installed build; another build gives different runs."""
         return installed_build() or ""
 
 
 class Covasim(ExternalPeople):
     """The hybrid population of Covasim with its own disease, advanced by our loop.
 
-    Default parameters, no interventions of its own, no rescaling: one agent is one person.
-    Contacts are the pairs of the four layers (households, schools, workplaces, community), the same
-    every day, about 35 per person; a pair listed twice is two contacts; pairs of a person with
-    themselves and with a dead or isolated end are dropped. People in hospital keep their contacts:
-    Covasim lets the disease pass over them. Isolation sets its quarantine flags, with a factor of 0
-    on both ends of a contact in every layer.
+    It has default parameters, no interventions of its own and no rescaling: one agent is one
+    person. Contacts are the pairs of the four layers (households, schools, workplaces, community),
+    the same every day, about 35 per person; a pair listed twice is two contacts; pairs of a person
+    with
+    themselves and pairs with a dead or isolated person are dropped. People in hospital keep their
+    contacts: Covasim lets the disease pass over them. Isolation sets its quarantine flags, with a
+    factor of 0 at both ends of a contact in every layer.
 
     States: exposed and infectious people are presymptomatic, or asymptomatic when they will have no
     symptoms; symptomatic ones are mild when they will not be severe; severe is hospitalised. With
     waning immunity, Covasim's default, recovered people can be infected again; `infected_on` keeps
     the first time.
 
-    Same seed, same population as Covasim alone. In 3.1, which draws from one global generator, the
-    draws of a day come from a stream of their own, so that several simulators do not disturb each
-    other; the global generators are left as they were.
+    The same seed gives the same population as Covasim alone. In 3.1, which draws from one global
+    generator, the draws of a day come from their own stream, so that several simulators do not
+    disturb each other; the global generators are left as they were.
 
-    Arguments are as in `SimulatorSetup`: 10 people at least, a seed below 2^31. Covasim lays out
-    its results for `n_days`. `transmissibility` is a factor on its
-    transmission per contact.
+    Arguments are as in `SimulatorSetup`: at least 10 people, a seed below 2^31. Covasim allocates
+    its results for `n_days`. `transmissibility` is a factor on its transmission per contact.
     """
 
     def __init__(
@@ -182,7 +184,7 @@ class Covasim(ExternalPeople):
             "verbose": 0,
             "quar_factor": {"h": factor_at_home, "s": 0.0, "w": 0.0, "c": 0.0},
         }
-        # Left out at their defaults, so that it runs as it does alone.
+        # Omitted at their defaults, so that it runs as it does on its own.
         settings |= {"beta": _BETA * transmissibility} if transmissibility != 1.0 else {}
         settings |= {"n_imports": imports_per_day} if imports_per_day > 0.0 else {}
         self._sim = _build(module, settings, seed)
@@ -212,7 +214,7 @@ class Covasim(ExternalPeople):
         return contacts
 
     def step(self) -> None:
-        """Let Covasim simulate one day: no part of `Simulator`, for measuring it alone."""
+        """Let Covasim simulate one day; not part of `Simulator`, for measuring it alone."""
         self._sim.step()
 
     def read_pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
@@ -274,7 +276,7 @@ class _Three:
 
 
 class _Four:
-    """Covasim 4.0, on Starsim: arrays with room to grow, the dead leave, named generators."""
+    """Covasim 4.0, on Starsim: arrays with room to grow, the dead removed, named generators."""
 
     def __init__(self, sim: Any) -> None:
         self._sim = sim
@@ -316,7 +318,7 @@ def _course_states(
 ) -> NDArray[np.uint8]:
     """Map Covasim's flags to one state per person; what is set later wins.
 
-    The prognosis is drawn at infection: a date tells who will have symptoms and who will be severe.
+    The prognosis is drawn at infection: dates say who will have symptoms and who will be severe.
     """
     severe_to_be = ~np.isnan(severe_on)
     states = np.full(infected.size, CourseState.UNINFECTED, dtype=np.uint8)
@@ -339,7 +341,7 @@ def _course_states(
 
 
 def _ends(people: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return when quarantine ends: never by itself, since `isolate` says who is in it every day."""
+    """Return when quarantine ends: never by itself, as `isolate` says every day who is in it."""
     return np.where(people, np.inf, np.nan)
 
 

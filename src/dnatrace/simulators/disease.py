@@ -1,10 +1,10 @@
-"""The disease: how it passes over a contact, and the course it takes in a person.
+"""The disease: how it is transmitted by a contact, and the course it takes in a person.
 
 Infection follows the Sellke construction (Sellke 1983): each person has one tolerance, drawn once
 from Exp(1), and is infected on the day their accumulated hazard exceeds it. The chance on a day
 given no infection before is then 1 - exp(-hazard of the day), and two runs that differ in one
-decision differ only in what follows from it. A tolerance is kept divided by the person's scale of
-hazard, so that it compares with their exposure: emissions received since the first day.
+decision differ only in what follows from it. A tolerance is stored divided by the person's hazard
+scale, so that it can be compared with their exposure: the emissions received since the first day.
 """
 
 from collections.abc import Sequence
@@ -35,22 +35,22 @@ AtLeastOne = Annotated[float, Field(ge=1.0)]
 MeanAndSd = tuple[AtLeastOne, Annotated[float, Field(ge=1e-3)]]
 FirstInfected = int | Sequence[int] | NDArray[Any]
 
-# Of the settings of simulators in which this disease spreads.
+# Settings of the simulators in which this disease spreads.
 Transmissibility = NotNegative
 TRANSMISSIBILITY: Any = setting(
     1.0, "of the disease itself: factor on the infectious rate of the published figures"
 )
 
 _NO_KINDS = np.empty(0, dtype=np.uint8)
-_TAIL = 1e-12  # what a table of days leaves out of its gamma distribution
+_TAIL = 1e-12  # the tail of a gamma distribution that a table of days leaves out
 
 
 class DiseaseParameters(Settings):
-    """The figures of transmission and course; fractions by age group, times in days.
+    """Parameters of transmission and course; fractions by age group, times in days.
 
     All defaults are those of the baseline parameters of OpenABM-Covid19, April 2020 (Hinch et al.
     2021, PLoS Computational Biology 17(7), and its parameter dictionary, which names the clinical
-    source of each); the name there stands behind each value. `reference_data/parameters.csv` holds
+    source of each); the name there is given after each value. `reference_data/parameters.csv` holds
     them.
 
     Attributes:
@@ -58,16 +58,16 @@ class DiseaseParameters(Settings):
             susceptibility 1.
         infectious_period: mean and sd of the gamma curve of infectiousness.
         mild_factor: infectiousness of mild cases relative to severe ones.
-        asymptomatic_factor: the same of cases without symptoms.
+        asymptomatic_factor: the same for cases without symptoms.
         kind_weights: transmission by kind of contact: household, occupation, random.
         susceptibilities: relative susceptibility.
-        asymptomatic_fractions: of the infected.
-        mild_fractions: of the infected; the rest is severe.
-        hospitalised_fractions: of severe cases.
-        critical_fractions: of hospitalised cases.
-        intensive_care_fractions: of critical cases, those who find a place in intensive care;
-            the others die.
-        fatality_fractions: of cases in intensive care.
+        asymptomatic_fractions: shares of the infected who are asymptomatic.
+        mild_fractions: shares of the infected who are mild; the rest are severe.
+        hospitalised_fractions: shares of severe cases who are hospitalised.
+        critical_fractions: shares of hospitalised cases who become critical.
+        intensive_care_fractions: shares of critical cases who find a place in intensive care; the
+            others die.
+        fatality_fractions: shares of cases in intensive care who die.
         time_to_symptoms: from infection, mean and sd.
         time_to_hospital: from symptoms, mean; the two nearest whole numbers.
         time_to_critical: from hospital, mean; the two nearest whole numbers.
@@ -166,7 +166,7 @@ class DiseaseParameters(Settings):
     def infectious_mass(self) -> NDArray[np.float64]:
         """Return the share of infectiousness on day 0, 1, … since infection: float64 [days].
 
-        Day d holds what the gamma curve has between d-1 and d; the day of infection has none.
+        Day d has the mass of the gamma curve between d-1 and d; the day of infection has none.
         """
         edges = np.arange(_last_day(self.infectious_period) + 1, dtype=np.float64)
         mass = np.diff(Gamma.of(*self.infectious_period).cdf(edges), prepend=0.0)
@@ -184,8 +184,8 @@ class DiseaseParameters(Settings):
         """Return R · S_age / Ī_age, the hazard of one unit of exposure: float64 [age groups].
 
         Args:
-            mean_contacts: float64 [age types, kinds], daily contacts of a child, an adult and an
-                elderly person. Ī weighs them by `kind_weights`; a type without contacts gets 0.
+            mean_contacts: float64 [age types, kinds], the daily contacts of a child, an adult and
+                an elderly person. Ī weights them by `kind_weights`; a type without contacts gets 0.
         """
         weighted = (mean_contacts @ np.array(self.kind_weights))[AGE_TYPES]
         scales = np.zeros(N_AGE_GROUPS)
@@ -204,10 +204,10 @@ def of_transmissibility(factor: float) -> DiseaseParameters:
 
 
 class Disease:
-    """The disease in one population: who is in which state, and what the next day does to them.
+    """The disease in one population: who is in which state, and how the next day changes that.
 
     Draws are addressed by person (tolerance, who is infected first) and by (person, state) for
-    the course, so that adding a person changes nobody else and a person's course is the same
+    the course, so that adding a person affects nobody else and a person's course is the same
     whenever they are infected.
     """
 
@@ -275,7 +275,7 @@ class Disease:
         self.times.inherit(infected, met_variant[infected] / met[infected], day)
 
     def changing(self) -> dict[str, NDArray[Any]]:
-        """Return what changes from day to day, by name; the arrays themselves."""
+        """Return what changes from day to day, by name; the arrays themselves, not copies."""
         arrays: dict[str, NDArray[Any]] = {
             "states": self.states,
             "infected_on": self.infected_on,
@@ -289,7 +289,7 @@ class Disease:
     def _expose(
         self, contacts: DayContacts, emitted: NDArray[np.float64], exposure: NDArray[np.float64]
     ) -> None:
-        """Add what the uninfected meet on their contacts to an exposure, in place."""
+        """Add what the uninfected receive from their contacts to an exposure, in place."""
         _course_kernels.expose(
             contacts.offsets,
             contacts.senders,
@@ -340,6 +340,6 @@ def _rounded_gamma(time: MeanAndSd, days: NDArray[np.int64]) -> NDArray[np.float
 
 
 def _two_nearest(mean: float, days: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return P(time ≤ days) of a time that takes the two whole numbers next to its mean."""
+    """Return P(time ≤ days) of a time that takes the two whole numbers nearest to its mean."""
     lower = np.floor(mean)
     return np.where(days < lower, 0.0, np.where(days > lower, 1.0, 1.0 - (mean - lower)))

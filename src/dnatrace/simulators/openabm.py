@@ -1,7 +1,7 @@
 """OpenABM-Covid19 behind our protocol: the external simulator of the papers (Hinch et al. 2021).
 
-Used when the user has installed it; it is not on PyPI. Two variants are supported, told apart by
-themselves: the fork of the contact-tracing papers and upstream.
+It is used when the user has installed it; it is not on PyPI. Two variants are supported and
+recognised automatically: the fork of the contact-tracing papers, and upstream.
 """
 
 import importlib.util
@@ -42,7 +42,7 @@ def is_installed() -> bool:
 
 
 def describe() -> dict[str, Any]:
-    """Import it in a process of its own and tell `variant`, `version` and `most_days`.
+    """Import it in a process of its own and return `variant`, `version` and `most_days`.
 
     Raises:
         InputError: when it is not installed or cannot be imported.
@@ -59,8 +59,8 @@ def describe() -> dict[str, Any]:
 def installed_build() -> str | None:
     """Return `OpenABM.source` of the build that would be imported, None when there is none.
 
-    The first call for a build imports it in a process of its own (half a second); later ones only
-    look where its modules are.
+    The first call for a build imports it in a process of its own (half a second); later calls only
+    check where its modules are.
     """
     if not is_installed():
         return None
@@ -80,7 +80,7 @@ def _build_at(*_places: tuple[str, int]) -> str | None:
     try:
         return _source(describe())
     except InputError:
-        return None  # whoever runs it is told why
+        return None  # running it will report why
 
 
 def _source(build: dict[str, Any]) -> str:
@@ -100,7 +100,7 @@ class OpenABMSettings(SimulatorSettings):
 
     @classmethod
     def availability(cls) -> tuple[bool, str]:
-        """Return whether it is installed and supported, and what is there."""
+        """Return whether it is installed and supported, and what was found."""
         if not is_installed():
             return False, f"absent: see {ADDRESS}"
         try:
@@ -109,7 +109,7 @@ class OpenABMSettings(SimulatorSettings):
             return False, str(error)
 
     def fingerprint(self) -> str:
-        """Return the installed build; another one gives other runs."""
+        """Return the installed build; another build gives different runs."""
         return installed_build() or ""
 
 
@@ -117,20 +117,20 @@ class OpenABM(ExternalPeople):
     """OpenABM-Covid19 with the parameters of the papers, advanced by our loop.
 
     Both variants get the same values (`reference_data/parameters.csv`: the baseline of the papers)
-    and the same reference households; upstream keeps its own for what only it has, with
-    `sd_infectiousness_multiplier` at 0. All interventions of its own are off.
+    and the same reference households; upstream keeps its own values for parameters that only it
+    has, with `sd_infectiousness_multiplier` at 0. All its own interventions are off.
 
-    Its states are ours. Contacts are read from its memory: household, occupation and random pairs
-    over which the disease passed that day. Isolated people are left out of its networks; it then
-    draws the random meetings of the day among the others, so unlike in the city, isolating one
-    person changes whom others meet by chance.
+    Its states are the same as ours. Contacts are read from its memory: the household, occupation
+    and random pairs over which the disease could pass that day. Isolated people are left out of its
+    networks; it then draws the random meetings of the day among the others, so, unlike in the city,
+    isolating one person changes whom others meet at random.
 
     Every model lives in a process of its own, which ends with this object: its random generator is
     global, and it ends its process when it cannot continue. `infected_on` keeps the first
     infection.
 
-    Arguments are as in `SimulatorSetup`: 5,000 people at least, because with fewer it cannot draw
-    its households, and a seed of 1 … 2^31 - 1. `n_days` tells at once if they are too many.
+    Arguments are as in `SimulatorSetup`: at least 5,000 people, because with fewer it cannot draw
+    its households, and a seed of 1 … 2^31 - 1. Too large an `n_days` is reported at once.
     `transmissibility` is a factor on its infectious rate.
     """
 
@@ -146,7 +146,7 @@ class OpenABM(ExternalPeople):
     ) -> None:
         if n_people < FEWEST_PEOPLE:
             raise InputError(
-                f"people: OpenABM-Covid19 needs {FEWEST_PEOPLE} at least, not {n_people}"
+                f"people: OpenABM-Covid19 needs at least {FEWEST_PEOPLE}, not {n_people}"
             )
         check_draws("OpenABM-Covid19", seed, initially_infected, n_people, least_seed=1)
         _require_installed()

@@ -2,7 +2,7 @@
 
 The structure is that of OpenABM-Covid19 (Hinch et al. 2021): households from a reference table of
 compositions, five small-world occupation networks, and a fixed daily number of random meetings per
-person. Both the age shares and the household-size shares of the country are met.
+person. Both the age shares and the household-size shares of the country are matched.
 """
 
 from dataclasses import dataclass
@@ -42,20 +42,20 @@ _RAKING_ROUNDS = 50
 
 
 class PopulationParameters(Settings):
-    """The figures of the people and their contacts; by type means child, adult, elderly.
+    """Parameters of the people and their contacts; "by type" means child, adult, elderly.
 
     Defaults are the baseline parameters of OpenABM-Covid19, April 2020 (Hinch et al. 2021); the
-    name there stands behind each value. Age and household-size numbers are those of the UK
-    (Office for National Statistics 2018, as cited there).
+    name there is given after each value. Age and household-size numbers are those of the UK (Office
+    for National Statistics 2018, as cited there).
 
     Attributes:
-        age_weights: people by age group, in any unit.
-        household_size_weights: households of 1 … 6 people, in any unit.
+        age_weights: numbers of people by age group, in any unit.
+        household_size_weights: numbers of households of 1 … 6 people, in any unit.
         occupation_contacts: mean daily contacts in a network, by type.
         daily_fraction: chance that an edge of an occupation network is active on a day.
         rewiring: chance that an end of an edge is rewired.
-        adults_per_child: adults who join the networks of children, per child.
-        adults_per_elderly: adults who join the networks of the elderly, per member.
+        adults_per_child: how many adults join the networks of children, per child.
+        adults_per_elderly: how many adults join the networks of the elderly, per member.
         random_means: mean daily random meetings, by type.
         random_sds: standard deviation between people; its square exceeds the mean.
     """
@@ -119,7 +119,7 @@ class Population:
     def build(
         cls, *, n_people: int, seed: int, parameters: PopulationParameters | None = None
     ) -> Self:
-        """Draw a population; a function of its arguments alone.
+        """Draw a population, a function of the arguments alone.
 
         Cost: O(people), a few seconds for a million.
         """
@@ -171,7 +171,7 @@ def household_weights(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Rake the reference compositions so that age and household-size shares both hold.
 
-    Of all weightings with these shares the result is the nearest to the tilted reference table in
+    Of all weightings with these shares, the result is the closest to the tilted reference table in
     Kullback-Leibler divergence (Ireland and Kullback 1968): its frequencies times one factor for
     the size and one for each member's age group, found by Newton's method.
 
@@ -215,15 +215,15 @@ def _batch_tilt(
     """Return how readily the reference simulator accepts each composition, up to a factor.
 
     It draws households in batches of four and keeps a batch when the joint error of the shares,
-    twice the squared age error plus the squared size error, stays small. A household far from the
-    target is so kept less often, even when the average of its kind is right. With the other three
-    of the batch taken as normal, its odds are exp(-δ'(ρD + 3Σ)⁻¹δ / 2): δ its deviation from the
+    twice the squared age error plus the squared size error, stays small. So a household far from
+    the target is kept less often, even when the average of its kind is right. With the sum of the
+    other three taken as normal, its odds are exp(-δ'(ρD + 3Σ)⁻¹δ / 2): δ its deviation from the
     target, Σ the covariance of δ, D the inverse weights of the error.
 
     The form is derived, its scale is fitted: ρ = 1 came closest of about 25 settings tried to the
-    household contacts by age group of the reference, so agreement there is no independent check.
-    They are within 1.5 % of it, 80 and over 2.7 %; without the tilt four groups are off by 2.5
-    to 3 %.
+    household contacts by age group of the reference, so agreement there is not an independent
+    check. They are within 1.5 % of it, for 80 and over within 2.7 %; without the tilt four groups
+    are off by 2.5 to 3 %.
     """
     error_weights = np.full(deviations.shape[1], 2.0 / mean_size**2)
     error_weights[:LARGEST_HOUSEHOLD] = 1.0
@@ -235,10 +235,10 @@ def _batch_tilt(
 def _round_balanced(
     expected: NDArray[np.float64], margins: NDArray[np.float64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Round expected numbers at random and keep their margins: the cube method.
+    """Round expected numbers at random while keeping their margins: the cube method.
 
-    Every number is rounded up or down with its expectation kept; the margins stay exact until
-    fewer numbers are open than there are margins, which are then given up from the last one
+    Every number is rounded up or down, preserving its expectation; the margins stay exact until
+    fewer numbers are undecided than there are margins, which are then given up from the last one
     (Deville and Tillé 2004; the order of steps is that of Chauvet and Tillé 2006).
     """
     counts = np.floor(expected)
@@ -270,7 +270,7 @@ def _complete(
     n_people: int,
     generator: np.random.Generator,
 ) -> None:
-    """Add or remove the few households that are missing or too many, in place."""
+    """Add the few households that are missing, or remove surplus ones, in place."""
     missing = n_people - int(counts @ sizes)
     while missing != 0:
         if missing > 0:
@@ -287,7 +287,7 @@ def _complete(
 def _draw_networks(
     ages: NDArray[np.uint8], seed: int, parameters: PopulationParameters
 ) -> NDArray[np.uint8]:
-    """Give everyone the network of their age, then move adults to those of the young and old."""
+    """Assign everyone the network of their age, then move adults to those of young and old."""
     networks = NETWORK_OF_AGE[ages]
     adults = np.flatnonzero(networks == ADULT_NETWORK)
     adults = Stream(seed, "population/workplaces").generator().permutation(adults)
@@ -322,8 +322,8 @@ def _adjacency(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Return (offsets, neighbours, edge ids) of edges [2, edges], both directions.
 
-    Edges are numbered anew in the order of their lower end, so that a pass over people reads half
-    of the edge ids in order. Cost: a counting sort of the edges.
+    Edges are renumbered in the order of their lower end, so that a pass over people reads half of
+    the edge ids in order. Cost: a counting sort of the edges.
     """
     people, places = ends.T.ravel().astype(np.int32), np.arange(ends.size, dtype=np.int32)
     by_person = csr_array((places, (people, places)), shape=(n_people, ends.size))
@@ -344,7 +344,7 @@ def small_world(
         degree: mean number of neighbours; half of them follow on the ring. A network too small
             for it is complete.
         rewiring: chance that an edge is rewired, for each of its ends.
-        stream: source of the draws, addressed by node or edge.
+        stream: the source of the draws, addressed by node or edge.
 
     Returns:
         The two ends of every edge.

@@ -1,4 +1,4 @@
-"""Replay a contact list of one's own, and let the disease of the city spread on it."""
+"""Replay a contact list of your own, and let the disease of the city spread on it."""
 
 import hashlib
 from pathlib import Path
@@ -44,27 +44,29 @@ _UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is neares
 
 
 class ReplaySettings(SimulatorSettings):
-    """A contact list of one's own."""
+    """A contact list of your own."""
 
     knows_people: ClassVar[bool] = True
     read_by_content: ClassVar[tuple[str, ...]] = ("contacts",)
     name: Literal["replay"] = setting("replay", NAME)
     contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
     transmissibility: Transmissibility = TRANSMISSIBILITY
-    imports_per_day: Factor = setting(0.0, "mean infections from outside per day, if all could be")
+    imports_per_day: Factor = setting(
+        0.0, "mean infections from outside per day, if all were susceptible"
+    )
     season: Season = Season()
     vaccination: Vaccination = Vaccination()
     variant: Variant = Variant()
 
     def without_effect(self, n_days: int) -> list[str]:
-        """Return which of the times change nothing in a run of so many days."""
+        """Return which changes over time have no effect in a run of `n_days` days."""
         return without_effect(self.vaccination, self.variant, (), n_days)
 
     def build(self, setup: SimulatorSetup) -> Simulator:
-        """Return the replay of these settings on day 0; the list tells how many people there are.
+        """Return the replay of these settings on day 0; the list says how many people there are.
 
         Raises:
-            InputError: there is no list, or it cannot do what is asked.
+            InputError: there is no list, or it does not allow what is asked.
         """
         if self.contacts is None:
             raise InputError("simulator.contacts: replay needs the path of a contact list")
@@ -99,23 +101,23 @@ class Replay(People):
     """Recorded contacts, day by day, with the transmission and the course of the city.
 
     The first `advance` uses day 0 of the list. A list shorter than the run starts again from its
-    first day. The disease passes from sender to receiver as listed: a meeting at which both can
-    infect stands in the list twice, once in each direction.
+    first day. The disease passes from sender to receiver as listed: a meeting at which either can
+    infect the other is in the list twice, once in each direction.
 
     The hazard of a contact is that of the city, R · S_age · A_course / Ī_age · (gamma mass of the
     day since infection), where Ī is the mean number of contacts that people of the receiver's age
     type (child, adult, elderly) have per day in this list: R keeps its meaning for sparse and dense
-    lists. All contacts weigh the same; a column `kind` is allowed and ignored.
+    lists. All contacts have the same weight; a column `kind` is allowed and ignored.
 
     Args:
         contacts: rows (sender, receiver, day): an integer array [contacts, 3], a table, or the path
             of a CSV or Parquet file.
-        seed: of every draw.
+        seed: the seed of every draw.
         initially_infected: how many people are infected on day 0, or their ids.
         n_people: ids are 0 … n_people-1; one more than the largest id when None.
-        n_days: days in the list; one more than the largest day when None.
+        n_days: the number of days in the list; one more than the largest day when None.
         age_groups: decade of age of each person, 0 … 8; everyone is 40-49 when None.
-        parameters: the figures of the disease; the published ones when None.
+        parameters: the parameters of the disease; the published ones when None.
         times: what changes the disease over time; nothing when None.
     """
 
@@ -160,7 +162,7 @@ class Replay(People):
             values[...] = arrays[name]
 
     def advance(self) -> DayContacts:
-        """Advance one day and return its contacts, without those of people who meet nobody.
+        """Advance one day and return its contacts, without those of absent people.
 
         Cost: O(people + contacts of the day).
         """

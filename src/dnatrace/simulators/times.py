@@ -1,7 +1,7 @@
-"""The times in which the disease spreads: season, imported cases, vaccines, a variant, distancing.
+"""What changes the disease over time: season, imported cases, vaccines, a variant, distancing.
 
 Everything is off by default, and what is off draws nothing: the disease is then that of the
-published figures, bit by bit.
+published figures, bit for bit.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Number = Annotated[int, Field(ge=0, strict=True)]
 class Distancing(Settings):
     """Which share of meetings takes place from a day on, until the next entry of the schedule."""
 
-    from_day: FromDay = setting(1, "the first day it holds for")
+    from_day: FromDay = setting(1, "the first day it applies to")
     work: Share = setting(1.0, "share of meetings at work and in the networks of the elderly")
     school: Share = setting(1.0, "share of meetings at school")
     random: Share = setting(1.0, "share of random meetings")
@@ -35,11 +35,11 @@ class Distancing(Settings):
 class Season(Settings):
     """Transmission times 1 + amplitude · cos(2π (day - peak_day) / 365)."""
 
-    amplitude: Share = setting(0.0, "how far transmission rises and falls over a year")
+    amplitude: Share = setting(0.0, "how much transmission rises and falls over a year")
     peak_day: Days = setting(0, "the day on which it is highest")
 
     def factor(self, day: int) -> float:
-        """Return what multiplies transmission on a day."""
+        """Return the factor on transmission on a day."""
         if self.amplitude == 0.0:
             return 1.0
         angle = 2.0 * np.pi * (day - self.peak_day) / _YEAR
@@ -47,16 +47,16 @@ class Season(Settings):
 
 
 class Vaccination(Settings):
-    """Who is vaccinated before day 0, and what it does; the course of the ill is not changed."""
+    """Who is vaccinated before day 0, and the effect; the course of illness does not change."""
 
     share: Share | list[Share] = setting(0.0, "share vaccinated, or nine shares by age group")
-    against_infection: Share = setting(0.0, "by how much the hazard of infection is lower")
-    against_transmission: Share = setting(0.0, "by how much the infected infect less")
+    against_infection: Share = setting(0.0, "fraction by which the hazard of infection is lower")
+    against_transmission: Share = setting(0.0, "fraction by which the infected are less infectious")
 
     @model_validator(mode="after")
     def _nine(self) -> Self:
         if isinstance(self.share, list) and len(self.share) != N_AGE_GROUPS:
-            raise ValueError(f"share: give one share or {N_AGE_GROUPS}, one for each age group")
+            raise ValueError(f"share: give one share or {N_AGE_GROUPS}, one per age group")
         return self
 
     def vaccinated(self, age_groups: NDArray[np.uint8], seed: int) -> NDArray[np.bool_]:
@@ -67,11 +67,11 @@ class Vaccination(Settings):
 
 
 class Variant(Settings):
-    """A variant that some bring from a day on; whoever is infected gets that of the infector."""
+    """A variant that is brought in on a day; people get the variant of their infector."""
 
     first: Number = setting(0, "people infected with it on its first day; 0 for none")
     from_day: FromDay = setting(1, "its first day")
-    transmissibility: Factor = setting(1.0, "its transmission, relative to what was there before")
+    transmissibility: Factor = setting(1.0, "its transmission, relative to the earlier variant")
 
 
 def without_effect(
@@ -80,7 +80,7 @@ def without_effect(
     distancing: Sequence[Distancing],
     n_days: int,
 ) -> list[str]:
-    """Return which of these settings change nothing in a run of so many days, and why."""
+    """Return which of these settings have no effect in a run of `n_days` days, and why."""
     told = []
     protects = vaccination.against_infection > 0.0 or vaccination.against_transmission > 0.0
     if np.any(np.array(vaccination.share) > 0.0) and not protects:
@@ -94,7 +94,7 @@ def without_effect(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimesSettings:
-    """What changes the disease over time, together; see each part."""
+    """Everything that changes the disease over time; see each part."""
 
     season: Season = field(default_factory=Season)
     imports_per_day: float = 0.0
@@ -102,7 +102,7 @@ class TimesSettings:
     variant: Variant = field(default_factory=Variant)
 
     def build(self, age_groups: NDArray[np.uint8], seed: int) -> "Times | None":
-        """Return the times of one population; None when nothing changes the disease."""
+        """Return the changes over time for one population; None when nothing changes."""
         return None if self == TimesSettings() else Times(self, age_groups, seed)
 
 
@@ -123,18 +123,18 @@ class Times:
         self.has_variant: NDArray[np.bool_] = np.zeros(age_groups.size, dtype=np.bool_)
 
     def tolerances(self, tolerance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how much exposure people stand with their vaccines: a hazard of 0 is for ever."""
+        """Return how much exposure people tolerate, given vaccines; infinite at a hazard of 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(tolerance / self._hazards)
 
     def emissions(self, emitted: NDArray[np.float64], day: int) -> NDArray[np.float64]:
-        """Return what people emit on a day in these times: float64 [people]."""
+        """Return what people emit on a day, given these changes: float64 [people]."""
         factor = self._settings.season.factor(day) * self._emits
         factor[self.has_variant] *= self._settings.variant.transmissibility
         return emitted * factor
 
     def arrivals(self, susceptible: NDArray[np.bool_], day: int) -> NDArray[np.int64]:
-        """Return who is infected from outside on a day; with the variant on its first day."""
+        """Return who is infected from outside on a day, with the variant on its first day."""
         arriving = np.zeros(susceptible.size, dtype=np.bool_)
         if self._settings.imports_per_day > 0.0:
             draws = Stream(self._seed, "disease/imports").uniform(self._everyone, day)
@@ -149,16 +149,16 @@ class Times:
         return np.flatnonzero(arriving & susceptible)
 
     def inherit(self, infected: NDArray[Any], shares: NDArray[np.float64], day: int) -> None:
-        """Give the variant to those infected on a day, by its share of what they met: [infected].
+        """Give the variant to people infected on a day, by its share of their exposure: [infected].
 
-        Who has it from outside keeps it.
+        People who got it from outside keep it.
         """
         draws = Stream(self._seed, "disease/variant").uniform(infected, day)
         self.has_variant[infected[draws < shares]] = True
 
 
 def in_force(schedule: tuple[Distancing, ...], day: int) -> Distancing | None:
-    """Return what a schedule says for a day; None when it says nothing or that all meet."""
+    """Return the entry of a schedule for a day; None when all meetings take place."""
     begun = [entry for entry in schedule if entry.from_day <= day]
     if not begun or (begun[-1].work, begun[-1].school, begun[-1].random) == (1.0, 1.0, 1.0):
         return None
@@ -166,8 +166,8 @@ def in_force(schedule: tuple[Distancing, ...], day: int) -> Distancing | None:
 
 
 def ordered(schedule: tuple[Distancing, ...]) -> tuple[Distancing, ...]:
-    """Return a schedule, or raise unless every entry begins after the one before."""
+    """Return a schedule, or raise unless every entry begins after the previous one."""
     days = [entry.from_day for entry in schedule]
     if any(later <= earlier for earlier, later in pairwise(days)):
-        raise ValueError("every entry must begin after the one before")
+        raise ValueError("every entry must begin after the previous one")
     return schedule

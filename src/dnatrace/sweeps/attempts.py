@@ -1,8 +1,7 @@
-"""One run at a time, attempted by a worker wherever it is: what processes and clusters share.
+"""Attempt one run at a time in a worker: what local processes and clusters share.
 
-A worker runs a configuration and returns its files as bytes; whoever asked writes them. So no
-worker touches a store, and one that dies takes nothing with it but the run it was at, which another
-worker does again.
+A worker runs a configuration and returns its files as bytes; the caller writes them. So no worker
+touches a store, and one that dies loses nothing but its current run, which another worker repeats.
 """
 
 import traceback
@@ -14,19 +13,19 @@ from pathlib import Path
 from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 
-MOST_DEATHS = 3  # of workers at one run, before the run is held to be the cause
+MOST_DEATHS = 3  # of workers during one run, before the run is taken to be the cause
 
-# Asked before a run is begun; True means that it is not needed any more.
+# Asked before a run begins; True means that it is no longer needed.
 Done = Callable[[RunConfig], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Finished:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
-        config: what was to be run.
-        files: what it gave, by name; None when it failed or was not needed.
+        config: the configuration to run.
+        files: its files by name; None when it failed or was not needed.
         error: why it failed, in one line; None when it did not.
     """
 
@@ -36,7 +35,7 @@ class Finished:
 
 
 class WorkersLostError(RuntimeError):
-    """No worker can be had any more; what was finished is kept."""
+    """No worker is available any more; finished runs are kept."""
 
 
 def attempt(config: RunConfig) -> tuple[dict[str, bytes] | None, str | None]:
@@ -58,8 +57,8 @@ class Queue:
     """Runs that wait for a worker.
 
     Attributes:
-        waiting: in the order in which they are begun.
-        deaths: how many workers died at a run, by digest.
+        waiting: the runs in the order in which they begin.
+        deaths: how many workers died during a run, by digest.
     """
 
     def __init__(self, configs: Iterable[RunConfig], done: Done) -> None:
@@ -68,7 +67,7 @@ class Queue:
         self._done = done
 
     def next_needed(self) -> Generator[Finished, None, RunConfig | None]:
-        """Return the next run, None when there is none; yield those not needed any more."""
+        """Return the next run, None when there is none; yield those that are no longer needed."""
         while self.waiting:
             config = self.waiting.popleft()
             if not self._done(config):
@@ -77,7 +76,7 @@ class Queue:
         return None
 
     def worker_died(self, config: RunConfig, how: str) -> Finished | None:
-        """Let a run wait again; one at which too many workers died has failed."""
+        """Put a run back into the queue; after too many deaths of workers it has failed."""
         self.deaths[config.digest] += 1
         if self.deaths[config.digest] < MOST_DEATHS:
             self.waiting.appendleft(config)

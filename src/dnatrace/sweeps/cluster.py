@@ -13,7 +13,7 @@ from dnatrace.sweeps.attempts import Done, Finished, Queue, WorkersLostError, at
 
 _CONNECT_SECONDS = "20s"
 _PATIENCE = 60.0  # seconds that a cluster may be without workers
-_LOOK, _COUNT = 0.02, 1.0  # seconds between looks for a finished run, and for workers
+_LOOK, _COUNT = 0.02, 1.0  # seconds between checks for finished runs, and for workers
 _GONE = "the Dask scheduler has gone; the same command resumes"
 _ONE_AT_A_TIME = threading.Lock()  # a worker's threads belong to one run
 
@@ -23,15 +23,15 @@ _LOG = logging.getLogger(__name__)
 def run_on_cluster(
     configs: Sequence[RunConfig], *, address: str, done: Done, patience: float = _PATIENCE
 ) -> Generator[Finished, None, None]:
-    """Yield what came of every configuration, run on the cluster at a scheduler's address.
+    """Yield the outcome of every configuration, run on the cluster at a scheduler's address.
 
-    Two callers of one cluster that want the same run share it. No more runs are handed out at a
-    time than keep all workers busy, so that what another caller finishes is not begun. The cluster
-    may be without any worker for `patience` seconds; a warning is logged at once.
+    Two callers of one cluster that want the same run share it. Only as many runs are handed out at
+    a time as keep all workers busy, so that runs which another caller finishes are not begun. The
+    cluster may be without any worker for `patience` seconds; a warning is logged at once.
 
     Raises:
-        InputError: dask.distributed is not installed, or nobody answers at the address.
-        WorkersLostError: the scheduler has gone, or there was no worker for too long.
+        InputError: dask.distributed is not installed, or nothing answers at the address.
+        WorkersLostError: the scheduler is gone, or there was no worker for too long.
     """
     client = _connect(address)
     queue = Queue(configs, done)
@@ -77,7 +77,7 @@ def _connect(address: str) -> Any:
     distributed = _distributed()
     try:
         return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:  # an address that is none is a ValueError
+    except (OSError, ValueError) as error:  # an invalid address is a ValueError
         raise InputError(f"{address}: no Dask scheduler answers: {error}") from error
 
 
@@ -90,7 +90,7 @@ def _threads(client: Any) -> int:
 
 
 def _await_one(client: Any, ended: Any, address: str, patience: float) -> None:
-    """Wait until a run has ended, as long as there is somebody to do it."""
+    """Wait until a run has ended, as long as there are workers."""
     alone_since, next_count = None, 0.0
     while not ended.has_ready():
         now = time.monotonic()
@@ -116,7 +116,7 @@ def _collect(future: Any, config: RunConfig, queue: Queue) -> Finished | None:
         return queue.worker_died(config, "on the cluster")
     except distributed.CancelledError as cancelled:
         raise WorkersLostError(_GONE) from cancelled
-    except Exception as raised:  # by the worker, not by the run: another version, a lost module
+    except Exception as raised:  # by the worker, not the run: another version, a missing module
         return Finished(config=config, error=f"{type(raised).__name__}: {raised}")
     finally:
         future.release()

@@ -1,8 +1,8 @@
-"""What a policy averts and what that costs, paired by seed: against nothing, against a status quo.
+"""What a policy averts and costs, paired by seed: against doing nothing, against a status quo.
 
 Infections, deaths and places in hospital are counts of people. A cost per infection averted is a
-ratio of means over seeds with the interval of Fieller 1954; it has none where the number averted
-is not told apart from 0. Money is counted only with prices that somebody gives.
+ratio of means over seeds with the interval of Fieller 1954; it has no interval where the number
+averted cannot be distinguished from 0. Money is counted only with prices that the caller gives.
 """
 
 import math
@@ -23,14 +23,14 @@ from dnatrace.sweeps.spread import CONFIDENCE, Spread
 if TYPE_CHECKING:
     from dnatrace.sweeps.study import Study
 
-# Shares of the population in summaries; what is averted is fewer of them.
+# Shares of the population in summaries; averting them means having fewer.
 AVERTED = {"attack_rate": "infections", "deaths": "deaths", "peak_hospitalised": "hospital peak"}
 COSTS = (
     *("tests_used", "notices", "isolation_person_days", "isolation_person_days_uninfected"),
     *("quarantine_person_days", "quarantine_person_days_uninfected"),
 )
 _PRICE = ("per_infection_averted", "per_low", "per_high")
-# Of the table of groups: shares that are averted, and numbers per person that are borne.
+# From the table of groups: shares that are averted, and burdens per person.
 GROUP_AVERTED = ("attack_rate", "deaths")
 GROUP_COSTS = (
     *("tests_per_person", "isolation_days_per_person", "isolation_days_uninfected_per_person"),
@@ -39,7 +39,7 @@ GROUP_COSTS = (
 
 
 def nothing_of(config: RunConfig) -> RunConfig:
-    """Return the same world without any intervention."""
+    """Return the same world without any interventions."""
     nothing = {"method": NoneSettings(), "policy": HighestScoresSettings()}
     return config.model_copy(update=nothing)
 
@@ -54,8 +54,8 @@ class Ratio:
     """A ratio of two means over the same seeds.
 
     Attributes:
-        value: mean of the one by mean of the other.
-        low: lower end of the 90 % interval of Fieller; None when there is none.
+        value: the mean of the one divided by the mean of the other.
+        low: the lower end of Fieller's 90 % interval; None when there is none.
         high: its upper end.
     """
 
@@ -89,17 +89,18 @@ def averted(
     *,
     prices: Mapping[str, float] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return what a label averts and costs more than each of some baselines, one row per number.
+    """Return what a label averts and costs compared with baselines, one row per number.
 
     Args:
-        study: with the label and the baselines.
+        study: the study with the label and the baselines.
         label: one of its labels.
-        baselines: labels by what they are called, "nothing" and "status quo" for instance.
-        prices: of one test, one notice, one person-day, by key of `COSTS`; adds a row for money.
+        baselines: labels by the names to show, for instance "nothing" and "status quo".
+        prices: the price of one test, notice or person-day, by key of `COSTS`; adds a row for
+            money.
 
     Returns:
         Rows of `against`, `quantity`, `mean`, `low` and `high`; for costs also
-        `per_infection_averted` with `per_low` and `per_high`. What older runs lack is None.
+        `per_infection_averted` with `per_low` and `per_high`. Values that older runs lack are None.
     """
     rows: list[dict[str, Any]] = []
     for name, baseline in baselines.items():
@@ -126,9 +127,9 @@ def averted(
 def averted_by_group(
     study: "Study[Any]", label: Any, baselines: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return who gains and who bears it: rows as of `averted` for each age and household size.
+    """Return who gains and who bears the cost: rows as in `averted` per age and household size.
 
-    Infections and deaths averted are shares of the people of a group, costs are per person of it.
+    Infections and deaths averted are shares of a group's people, costs are per person of the group.
     """
     rows = []
     for name, baseline in baselines.items():
@@ -151,7 +152,7 @@ def _groups(study: "Study[Any]", label: Any) -> list[list[dict[str, Any]]]:
 
 
 def _more(study: "Study[Any]", label: Any, baseline: Any, key: str) -> NDArray[np.float64]:
-    """Return by how much a label exceeds a baseline on each seed; NaN where a run does not say."""
+    """Return by how much a label exceeds a baseline on each seed; NaN if a run lacks it."""
     ours, theirs = (
         np.array([_number(summary, key) for summary in study.summaries[one]])
         for one in (label, baseline)
@@ -169,7 +170,7 @@ def _money(
 ) -> NDArray[np.float64]:
     for key, price in prices.items():
         if key not in COSTS:
-            raise InputError(f"prices: '{key}' is no cost; there are {', '.join(COSTS)}")
+            raise InputError(f"prices: '{key}' is not a cost; there are {', '.join(COSTS)}")
         if not math.isfinite(price):
             raise InputError(f"prices: '{key}' needs a number, not {price}")
     return np.sum([price * more[key] for key, price in prices.items()], axis=0)
@@ -185,7 +186,7 @@ def _per_infection(
     cost: NDArray[np.float64], infections: NDArray[np.float64]
 ) -> dict[str, float | None]:
     ratio = ratio_of_means(cost, infections)
-    if ratio.value is None or infections.mean() <= 0.0:  # nothing averted: no price of it
+    if ratio.value is None or infections.mean() <= 0.0:  # nothing averted, so no price
         return dict.fromkeys(_PRICE)
     return dict(zip(_PRICE, (ratio.value, ratio.low, ratio.high), strict=True))
 

@@ -1,4 +1,4 @@
-"""What is compared: configurations, some with an object in place of their method, and labels."""
+"""What is compared: configurations, some with an object instead of their method, and labels."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.run import require_config
 
-# A configuration, or one with an object that takes the place of its method, and a name for it.
+# A configuration, or one with an object that replaces its method, and a name for the object.
 Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
 
 
@@ -27,7 +27,7 @@ def name_of(entry: tuple[Any, ...]) -> str | None:
 
 
 def check(configs: Any) -> None:
-    """Raise unless there are several configurations, some with an object."""
+    """Raise unless these are several configurations, some of them with an object."""
     several = [*configs.values()] if isinstance(configs, Mapping) else configs
     for entry in several if isinstance(several, list | tuple) else [several]:
         config = entry[0] if isinstance(entry, tuple) and len(entry) in (2, 3) else entry
@@ -37,7 +37,7 @@ def check(configs: Any) -> None:
 
 
 def check_seeds(seeds: Any) -> None:
-    """Raise unless there is a list of different whole numbers."""
+    """Raise unless this is a list of distinct whole numbers."""
     if (
         not isinstance(seeds, Sequence)
         or isinstance(seeds, bytes)
@@ -45,9 +45,9 @@ def check_seeds(seeds: Any) -> None:
     ):
         raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
     if seeds and min(seeds) < 0:
-        raise InputError(f"seeds: they are at least 0, not {min(seeds)}")
+        raise InputError(f"seeds: must be at least 0, not {min(seeds)}")
     if len(set(seeds)) < len(seeds):
-        raise InputError("seeds: one of them stands there twice, which would count it twice")
+        raise InputError("seeds: one of them is given twice, which would count it twice")
 
 
 def check_where(*, workers: Any, cluster: Any, store: Any, track: Any) -> None:

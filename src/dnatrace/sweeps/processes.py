@@ -1,10 +1,11 @@
-"""Do many runs in processes of this machine."""
+"""Do many runs in processes on this machine."""
 
 import os
 import signal
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from multiprocessing import current_process, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -32,7 +33,7 @@ def usable_cores() -> int:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Worker:
-    """A process and the run it is at."""
+    """A process and its current run."""
 
     process: BaseProcess
     connection: Connection
@@ -42,7 +43,7 @@ class _Worker:
     def begin(self, config: RunConfig) -> None:
         """Hand a run to the process."""
         self.config = config
-        with suppress(BrokenPipeError, ConnectionResetError):  # `_receive` notices that it died
+        with suppress(BrokenPipeError, ConnectionResetError):  # `_receive` will notice its death
             self.connection.send(config)
 
 
@@ -56,7 +57,7 @@ class _Team:
 
     @property
     def n_busy(self) -> int:
-        """How many workers are at a run."""
+        """How many workers are busy with a run."""
         return sum(worker.config is not None for worker in self.workers)
 
     def start_worker(self) -> None:
@@ -73,7 +74,8 @@ class _Team:
         """Forget a worker that died and return its exit code.
 
         Raises:
-            WorkersLostError: workers die before they are ready, so that more would not help.
+            WorkersLostError: workers die before they are ready, so that starting more would not
+                help.
         """
         self.workers.remove(worker)
         worker.connection.close()
@@ -87,7 +89,7 @@ class _Team:
         return worker.process.exitcode
 
     def stop(self) -> None:
-        """End all workers at once; they hold nothing that would be lost."""
+        """End all workers at once; nothing they hold would be lost."""
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
@@ -95,17 +97,56 @@ class _Team:
             worker.connection.close()
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Shared:
+    """A team that outlives a batch of runs."""
+
+    team: _Team | None = None
+
+    def of(self, threads: int) -> _Team:
+        """Return the team that is there, or a new one for another number of threads."""
+        if self.team is None or self.team.threads != threads:
+            self.stop()
+            self.team = _Team(threads=threads)
+        return self.team
+
+    def stop(self) -> None:
+        """End the workers."""
+        if self.team is not None:
+            self.team.stop()
+        self.team = None
+
+
+_SHARED: ContextVar[_Shared | None] = ContextVar("dnatrace_workers", default=None)
+
+
+@contextmanager
+def workers_stay() -> Iterator[None]:
+    """Let batches of runs in the block share their workers, which are ended after it.
+
+    A worker needs seconds to start. Nothing that it gives depends on what it did before.
+    """
+    shared = _Shared()
+    token = _SHARED.set(shared)
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+        shared.stop()
+
+
 def run_locally(
     configs: Sequence[RunConfig], *, workers: int, threads: int, done: Done
 ) -> Generator[Finished, None, None]:
-    """Yield what came of every configuration, in the order in which runs end.
+    """Yield the outcome of every configuration, in the order in which runs end.
 
     Raises:
         WorkersLostError: no worker can be started.
     """
     if getattr(current_process(), "_inheriting", False):
-        os._exit(1)  # a worker that runs its caller's script anew; the caller is told why it ended
-    queue, team = Queue(configs, done), _Team(threads=threads)
+        os._exit(1)  # a worker that reruns its caller's script; the caller learns why it ended
+    queue, shared = Queue(configs, done), _SHARED.get()
+    team = shared.of(threads) if shared is not None else _Team(threads=threads)
     try:
         while queue.waiting or team.n_busy:
             while len(team.workers) < min(workers, len(queue.waiting) + team.n_busy):
@@ -121,11 +162,14 @@ def run_locally(
                 if finished is not None:
                     yield finished
     finally:
-        team.stop()
+        if shared is None:
+            team.stop()
+        elif queue.waiting or team.n_busy:  # interrupted: nobody would take their results
+            shared.stop()
 
 
 def _receive(worker: _Worker, team: _Team, queue: Queue) -> Finished | None:
-    """Take what a worker says; a worker that died has its run done again."""
+    """Take a worker's answer; if the worker died, its run is repeated."""
     message = None
     with suppress(EOFError, OSError):
         message = worker.connection.recv()
@@ -136,7 +180,7 @@ def _receive(worker: _Worker, team: _Team, queue: Queue) -> Finished | None:
         worker.ready = True
         return None
     config, worker.config = worker.config, None
-    assert config is not None  # workers speak when they are asked
+    assert config is not None  # workers only answer requests
     files, error = message
     return Finished(config=config, files=files, error=error)
 
@@ -152,11 +196,11 @@ def _serve(connection: Connection, threads: int) -> None:
         try:
             connection.send(attempt(connection.recv()))
         except (EOFError, OSError):
-            return  # nobody listens any more
+            return  # nobody is listening any more
 
 
 def die_with_parent() -> None:
-    """End this process when the one that started it has ended, however it did."""
+    """End this process when the one that started it has ended, for whatever reason."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -165,9 +209,9 @@ def die_with_parent() -> None:
 
 @contextmanager
 def deaf_to_interrupts() -> Iterator[None]:
-    """Let processes started in the block ignore Ctrl-C: whoever started them ends them.
+    """Let processes started in the block ignore Ctrl-C: their parent ends them.
 
-    The resource tracker must run before: a process that starts it (the first that is spawned)
+    The resource tracker must already be running: a process that starts it (the first one spawned)
     unblocks the signal.
     """
     if not hasattr(signal, "pthread_sigmask"):
@@ -183,7 +227,7 @@ def deaf_to_interrupts() -> Iterator[None]:
 
 @contextmanager
 def thread_settings(threads: int) -> Iterator[None]:
-    """Let processes started in the block use so many threads, or fewer if the user says so."""
+    """Let processes started in the block use this many threads, or fewer if the user says so."""
     before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
     for name, value in before.items():
         given = int(value) if value is not None and value.isdigit() else threads

@@ -1,4 +1,4 @@
-"""Write what came of many runs: rows as CSV and Markdown, a record with provenance as JSON."""
+"""Write the results of many runs: rows as CSV and Markdown, a record with provenance as JSON."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ def origin() -> dict[str, Any]:
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return rows under the names of their columns."""
+    """Return rows as CSV, with a header of their columns."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
@@ -30,12 +30,12 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def as_json(values: Mapping[str, Any]) -> bytes:
-    """Return an object; raise when a number is not finite."""
+    """Return an object as JSON; raise when a number is not finite."""
     return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()
 
 
 def as_text(lines: Sequence[str]) -> bytes:
-    """Return lines."""
+    """Return lines as text."""
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -56,7 +56,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[s
 
 
 def write_all(files: Mapping[str, bytes], out: Path) -> list[Path]:
-    """Write files into a directory, which is made if it does not exist; all of them or none."""
+    """Write files into a directory, created if it does not exist; all of them or none."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-CONFIDENCE = 0.90  # of the published intervals: Student-t, of the mean
-ROUNDING = 1e-12  # a spread of this share of its values is that of rounding
+CONFIDENCE = 0.90  # of the published Student-t intervals of the mean
+ROUNDING = 1e-12  # a spread of this fraction of the values is due to rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -17,7 +17,7 @@ class Spread:
 
     Attributes:
         values: one per seed, in the order of the seeds.
-        bounds: which values there can be at all; a difference has none.
+        bounds: the range of possible values; a difference has none.
     """
 
     values: NDArray[np.float64]
@@ -40,9 +40,9 @@ class Spread:
 
     @property
     def half_width(self) -> float:
-        """Half of the 90 % Student-t interval of the mean; NaN for one seed.
+        """The half-width of the 90 % Student-t interval of the mean; NaN for one seed.
 
-        0 where values differ in their last digits alone, as quotients of equal counts do.
+        It is 0 where values differ only in their last digits, as quotients of equal counts do.
         """
         n = self.values.size
         if n < 2:
@@ -53,9 +53,9 @@ class Spread:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 90 % Student-t interval of the mean, as far as there can be such values.
+        """The 90 % Student-t interval of the mean, cut to the range of possible values.
 
-        Guarantee: what is left out cannot be the mean, so the confidence is the same.
+        Guarantee: what is cut off cannot be the mean, so the confidence is unchanged.
         """
         low, high = self.mean - self.half_width, self.mean + self.half_width
         return float(np.maximum(low, self.bounds[0])), float(np.minimum(high, self.bounds[1]))

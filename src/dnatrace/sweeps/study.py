@@ -1,4 +1,4 @@
-"""Several configurations on the same seeds, side by side: run, compared, chosen from."""
+"""Run several configurations on the same seeds, compare them, choose between them."""
 
 import json
 import math
@@ -49,10 +49,11 @@ class Study(Generic[Label]):
     """Summaries of labelled configurations on common seeds.
 
     Attributes:
-        seeds: the same for every label.
-        summaries: one per seed, by label; of labels whose runs all ended well.
-        failures: the first run that failed, by label.
-        baseline: the label that tables compare the others with, seed by seed; None compares none.
+        seeds: the seeds, the same for every label.
+        summaries: one summary per seed, by label; only for labels whose runs all succeeded.
+        failures: the first failed run, by label.
+        baseline: the label with which tables compare the others, seed by seed; None for no
+            comparison.
         groups: rows by age and household size, one list per seed, by label.
     """
 
@@ -63,7 +64,7 @@ class Study(Generic[Label]):
     groups: dict[Label, list[list[dict[str, Any]]]] = field(default_factory=dict)
 
     def against(self, baseline: Label) -> "Study[Label]":
-        """Return the same study, whose tables show paired differences to a label."""
+        """Return the same study with tables that show paired differences from a label."""
         _check_label(baseline, self.summaries, "baseline")
         return replace(self, baseline=baseline)
 
@@ -76,7 +77,7 @@ class Study(Generic[Label]):
         return Spread(values=scale * values, bounds=(scale * least, scale * most))
 
     def n_rising(self, label: Label) -> int | None:
-        """Return how many runs of a label ended before their peak; None if none of them says."""
+        """Return how many runs of a label ended before their peak; None if unknown."""
         said = [s["peak_reached"] for s in self.summaries[label] if "peak_reached" in s]
         return said.count(False) if said else None
 
@@ -95,15 +96,16 @@ class Study(Generic[Label]):
         prices: Mapping[str, float] | None = None,
         **baselines: Label,
     ) -> pa.Table:
-        """Return what a label averts, and costs more, than some baselines, paired by seed.
+        """Return what a label averts and costs compared with baselines, paired by seed.
 
-        `comparison.averted("fn", nothing="none", status_quo="symptoms")` has rows `against` both.
+        `comparison.averted("fn", nothing="none", status_quo="symptoms")` compares with both.
 
         Args:
             label: one of the labels.
-            by_group: whether by age and household size: who gains, who bears it.
-            prices: of one test, notice or person-day, by key of `costs.COSTS`; adds money.
-            baselines: labels by what they are called.
+            by_group: whether to split by age and household size: who gains, who bears the cost.
+            prices: the price of one test, notice or person-day, by key of `costs.COSTS`; adds
+                money.
+            baselines: labels by the names to show.
         """
         _check_label(label, self.summaries)
         for one in baselines.values():
@@ -124,9 +126,9 @@ class Study(Generic[Label]):
 
         Args:
             columns: names for the parts of labels that are tuples.
-            metric: of the summaries.
-            scale: of the numbers.
-            baselines: of the labels that have one; their row has the paired difference to it.
+            metric: a number of the summaries.
+            scale: a factor on the numbers.
+            baselines: the baseline of each label that has one; rows have the paired difference.
         """
         rows = []
         for label in self.summaries:
@@ -144,14 +146,14 @@ class Study(Generic[Label]):
         return rows
 
     def table(self, metrics: Sequence[str] = SHOWN, *, baseline: Label | None = None) -> pa.Table:
-        """Return one row for each label and metric: mean, median, 90 % interval, p95.
+        """Return one row per label and metric: mean, median, 90 % interval, p95.
 
         `runs_still_rising` is how many runs ended before their peak.
 
         Args:
-            metrics: of the summaries.
+            metrics: numbers of the summaries.
             baseline: a label, or that of `against` when None. When there is one, `difference` is
-                the mean of what a label has more than it on the same seed, `difference_low` and
+                the mean by which a label exceeds it on the same seed, and `difference_low` and
                 `difference_high` are its 90 % interval; they are null in the baseline's own rows.
         """
         other = self.baseline if baseline is None else baseline
@@ -190,7 +192,7 @@ class Study(Generic[Label]):
         return import_module("polars").from_arrow(view.runs_of(self))
 
     def plot(self, metric: str = "peak_infected") -> Any:
-        """Draw a number of the summaries, a dot per seed with means and intervals; return axes."""
+        """Draw a number of the summaries: a dot per seed, means and intervals; return the axes."""
         import matplotlib.pyplot as plt  # noqa: PLC0415  (slow to import)
 
         size = (7.0, 1.5 + 0.4 * len(self.summaries))
@@ -233,9 +235,9 @@ Comparison = Study  # the name of what `compare` returns
 
 
 def best_settings(study: Study[Choice], metric: str) -> dict[tuple[Any, ...], Any]:
-    """Return the last part of labels with the lowest mean, by the others; the first if equal.
+    """Return the last part of labels with the lowest mean, by the other parts; the first if tied.
 
-    The best of those that are left might not be the best: there is no choice where a run failed.
+    Where a run failed there is no choice: the best of the remaining labels might not be the best.
     What is chosen must be judged on other seeds.
     """
     best: dict[tuple[Any, ...], Any] = {}
@@ -252,13 +254,14 @@ def run_study(
     strict: bool = False,
     **where: Unpack[Where],
 ) -> Study[Label]:
-    """Run every configuration on every seed; failures are part of what is returned.
+    """Run every configuration on every seed; failures are part of the result.
 
     An interrupted study resumes from a store of finished runs; None keeps none. When it is strict,
-    a failed run raises: at once, unless a store keeps what the others give. Else as `compare`.
+    a failed run raises: at once, unless a store keeps the results of the others. Otherwise it is
+    like `compare`.
 
     Raises:
-        RuntimeError: a run failed, and that is not to be returned.
+        RuntimeError: a run failed, and the study is strict.
     """
     objects = {label: entry for label, entry in configs.items() if isinstance(entry, tuple)}
     runs = {
@@ -296,9 +299,9 @@ def _stored(run: Path) -> Found:
 
 
 def stored_study(configs: Sequence[RunConfig], store: Path) -> Study[str]:
-    """Return what a store has of a sweep, labelled by what differs.
+    """Return the part of a sweep that is in a store, labelled by what differs.
 
-    Settings of which a run is missing are left out: a mean over other seeds is another mean.
+    Settings with a missing run are left out: a mean over other seeds is a different mean.
     """
     together: dict[str, list[RunConfig]] = {}
     for config in configs:
@@ -317,7 +320,7 @@ def stored_study(configs: Sequence[RunConfig], store: Path) -> Study[str]:
 
 @contextmanager
 def kept_in(store: Path | None) -> Iterator[Path]:
-    """Yield a store; one that vanishes when none is given."""
+    """Yield a store; a temporary one when none is given."""
     if store is not None:
         yield store
         return
@@ -338,21 +341,21 @@ def compare(
     """Run every configuration on every seed, on all cores.
 
     Args:
-        configs: by label, or a list that is labelled by what differs. Their own seed is replaced. A
-            pair (configuration, object) runs the object, a ranker or a method, in this process;
-            (configuration, object, name) names it, so that its runs are kept.
-        seeds: common random numbers across the labels.
-        baseline: the label that tables compare the others with, seed by seed.
-        workers: processes; as many as cores when None.
-        cluster: address of a Dask scheduler to use instead.
-        store: directory of finished runs; those are not done again, and new ones are kept there.
+        configs: configurations by label, or a list that is labelled by what differs. Their own seed
+            is replaced. A pair (configuration, object) runs the object, a ranker or a method, in
+            this process; (configuration, object, name) names it, so that its runs are kept.
+        seeds: the seeds; common random numbers across the labels.
+        baseline: the label with which tables compare the others, seed by seed.
+        workers: how many processes to use; as many as cores when None.
+        cluster: the address of a Dask scheduler to use instead.
+        store: a directory of finished runs; these are not repeated, and new ones are kept there.
             Runs of objects without a name are not kept.
         track: wraps the finished runs, for instance with a progress bar.
 
-    Runs are done in processes: a script calls this under `if __name__ == "__main__":`.
+    Runs are done in processes: a script must call this under `if __name__ == "__main__":`.
 
     Raises:
-        RuntimeError: a run failed; what was finished is in the store.
+        RuntimeError: a run failed; finished runs are in the store.
     """
     check(configs)
     check_seeds(seeds)
@@ -375,7 +378,7 @@ def compare(
 
 
 def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path) -> Found:
-    """Return summary and groups of an object's run; the run of one with a name is kept."""
+    """Return summary and groups of an object's run; it is kept if the object has a name."""
     name = name_of(entry)
     if name is None:
         result = run(config, method=entry[1])

@@ -1,4 +1,4 @@
-"""Many runs into one store: a grid of settings times seeds, resumable at any moment.
+"""Run a grid of settings times seeds into one store, resumable at any moment.
 
 A sweep file is a run's TOML file with `seeds` and `grid` added:
 
@@ -10,8 +10,8 @@ A sweep file is a run's TOML file with `seeds` and `grid` added:
     method.name = ["fn", "dpfn-s"]
     privacy.epsilon = [0.1, 1.0]
 
-Several `[[grid]]` blocks are swept one after the other, each with keys of its own; a block may name
-its `preset`, and the file or a block its `scenario`. A run that two blocks ask for is done once.
+Several `[[grid]]` blocks are swept one after another, each with its own keys; a block may name its
+`preset`, and the file or a block its `scenario`. A run that two blocks ask for is done once.
 """
 
 import itertools
@@ -37,10 +37,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class Where(TypedDict, total=False):
-    """Where runs are done, as `sweep` takes it; for functions that pass it on."""
+    """Where runs are done: arguments of `sweep`, for functions that pass them on."""
 
-    workers: int | None  # processes; one per core when None, cores shared out among their threads
-    cluster: str | None  # address of a Dask scheduler to use instead
+    workers: int | None  # processes; one per core when None; threads share the remaining cores
+    cluster: str | None  # the address of a Dask scheduler to use instead
     track: Track | None  # wraps the finished runs
 
 
@@ -52,7 +52,7 @@ class Failure:
     error: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return what tells the run, and its error."""
+        """Return what identifies the run, and its error."""
         c = self.config
         return {
             "config_digest": c.digest,
@@ -70,10 +70,10 @@ class SweepReport:
 
     Attributes:
         store: where the runs are.
-        complete: how many runs were done now.
-        skipped: how many the store had already.
-        failed: those that raised; the next call tries them again.
-        other_code: how many of the skipped were made by another version or commit.
+        complete: how many runs were completed now.
+        skipped: how many runs the store had already.
+        failed: the runs that raised; the next call tries them again.
+        other_code: how many of the skipped runs were made by another version or commit.
     """
 
     store: Path
@@ -112,7 +112,7 @@ def expand(values: Mapping[str, Any]) -> list[RunConfig]:
     base = dict(values)
     preset = base.pop("preset", DEFAULT_PRESET)
     if "seed" in base:
-        raise InputError("seed: give seeds, a list, in its place")
+        raise InputError("seed: give seeds, a list, instead")
     seeds = _read_seeds(base.pop("seeds", None))
     blocks = base.pop("grid", {})
     settings = [
@@ -137,7 +137,7 @@ def _read_seeds(seeds: Any) -> list[int]:
             return list(range(first, first + count))
     elif isinstance(seeds, list) and seeds and all(map(_is_count, seeds)):
         if len(set(seeds)) < len(seeds):
-            raise InputError("seeds: one of them stands there twice, which would count it twice")
+            raise InputError("seeds: one of them is given twice, which would count it twice")
         return list(seeds)
     raise InputError("seeds: give a list such as [1, 2, 3] or { first = 1, count = 3 }")
 
@@ -147,7 +147,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _combinations(block: Any) -> Iterator[dict[str, Any]]:
-    """Yield every combination of a block's values by dotted key; one that is no list is fixed."""
+    """Yield every combination of a block's values by dotted key; anything but a list is fixed."""
     if not isinstance(block, Mapping):
         raise InputError(f"grid: give a table of keys and lists of values, not {block!r}")
     keys = flatten(block)
@@ -172,10 +172,10 @@ def sweep(
 ) -> SweepReport:
     """Do the runs that a store does not have yet.
 
-    A run that raises is reported and the others are done. The call can be ended at any moment and
+    A run that raises is reported, and the others continue. The call can be ended at any moment and
     in any way; the next one resumes with what is missing. Several calls may work on one store,
-    which is made if it does not exist. With `fail_fast` the first failure ends the sweep; the other
-    arguments are those of `Where`.
+    which is created if it does not exist. With `fail_fast` the first failure ends the sweep; the
+    other arguments are those of `Where`.
 
     Raises:
         InputError: the store cannot be written, or the cluster cannot be reached.
@@ -218,7 +218,7 @@ def _made_by_other_code(run: Path, config: RunConfig) -> bool:
     try:
         made = stores.read_json(run, "provenance.json")
     except InputError:
-        return True  # nobody knows
+        return True  # unknown
     return any(made.get(key) != now[key] for key in ("dnatrace", "commit"))
 
 
@@ -229,7 +229,7 @@ def execute(
     cluster: str | None = None,
     done: Done = lambda _: False,
 ) -> Generator[Finished, None, None]:
-    """Yield what came of every configuration, from processes of this machine or a cluster."""
+    """Yield the outcome of every configuration, from processes on this machine or a cluster."""
     if cluster is not None:
         return run_on_cluster(configs, address=cluster, done=done)
     cores = usable_cores()

@@ -1,4 +1,4 @@
-"""What a study found, for people: a table of HTML, a table of runs, a picture."""
+"""Show a study: a table in HTML, a table of runs, a picture."""
 
 import html
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def runs_of(study: "Study[Any]") -> pa.Table:
 
 
 def as_html(study: "Study[Any]", metrics: Sequence[str]) -> str:
-    """Return some metrics of every label as a table of HTML."""
+    """Return some metrics of every label as an HTML table."""
     head = "".join(f"<th>{html.escape(metric)}</th>" for metric in metrics)
     rows = []
     for label in study.summaries:
@@ -91,5 +91,5 @@ def spread_in_unit(study: "Study[Any]", label: Any, metric: str) -> Spread:
 
 
 def _quantity(metric: str) -> Quantity:
-    """Return how the page calls a metric; one it does not show goes by its key."""
+    """Return what the page calls a metric; one that it does not show goes by its key."""
     return SUMMARY.get(metric, Quantity(key=metric, label=metric))
