@@ -4,14 +4,15 @@ Measures section by section, prints tables, and writes all figures to benchmarks
 section with the load of the machine before and after it and the commit; then the blocks of
 docs/performance.md that are made from them (`benchmarks.pages`). Ratios are compared with the
 committed ones (benchmarks/ratios.json): more than 25 % slower is red. `--accept` writes new ones.
-`--only NAME …` measures some sections and keeps the others as they were; `--quick` takes a minute,
-writes no page and compares nothing.
+`--only NAME …` measures some sections and keeps the others as they were, `--most-people 100000`
+leaves the largest city out; `--quick` takes a minute, writes no page and compares nothing.
 """
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,17 @@ from benchmarks.measure import in_own_process, print_table
 from dnatrace.runs.provenance import commit
 
 SIZES = (10_000, 100_000, 1_000_000)
+_QUICK_SIZES = (500, 1_000)
 DAYS, DAYS_OF_A_MILLION_FN = 100, 30
 METHODS = ("simulator", "headcount", "fn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How much is measured: numbers of people, or quickly, to see that it works."""
+
+    quick: bool
+    sizes: Sequence[int]
 
 
 def _rows(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -29,30 +39,30 @@ def _rows(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def first_runs(quick: bool) -> list[dict[str, Any]]:
+def first_runs(scale: Scale) -> list[dict[str, Any]]:
     """Return `dnatrace run` with an empty cache and with a full one."""
-    size = ["--people", "300", "--days", "3"] if quick else []
+    size = ["--people", "300", "--days", "3"] if scale.quick else []
     runs = first_run.first_and_second(["run", "--quiet", *size])
     named = zip(("first", "second"), runs, strict=True)
     found = [first_run.summary(name, run) for name, run in named]
     return _rows("dnatrace run, empty cache and full", found)
 
 
-def loops(quick: bool) -> list[dict[str, Any]]:
+def loops(scale: Scale) -> list[dict[str, Any]]:
     """Return closed loops by phase, each in a process of its own."""
     found = []
-    for n in (500, 1_000) if quick else SIZES:
+    for n in scale.sizes:
         for method in METHODS:
             long = n == SIZES[-1] and method == "fn"
-            days = 5 if quick else DAYS_OF_A_MILLION_FN if long else DAYS
+            days = 5 if scale.quick else DAYS_OF_A_MILLION_FN if long else DAYS
             loop = ("benchmarks.closed_loop", "--one", n, method, "--days", days)
             found.append(in_own_process(*loop))
     return _rows("closed loops", found)
 
 
-def memory(quick: bool) -> dict[str, Any]:
+def memory(scale: Scale) -> dict[str, Any]:
     """Return bytes per person by method: the slope between two sizes."""
-    few, many, days = (500, 2_000, 15) if quick else (100_000, 400_000, 20)
+    few, many, days = (500, 2_000, 15) if scale.quick else (100_000, 400_000, 20)
     found: dict[str, Any] = {"few": few, "many": many, "days": days}
     for method in ("headcount", "fn"):
         low, high = (
@@ -63,47 +73,51 @@ def memory(quick: bool) -> dict[str, Any]:
     return _rows("bytes per person", [found])[0]
 
 
-def inferences(quick: bool) -> dict[str, Any]:
+def inferences(scale: Scale) -> dict[str, Any]:
     """Return inference by number of people and by length of the window."""
     return {
-        "people": _rows("inference, 14 days", inference.by_people((500,) if quick else SIZES)),
-        "length": _rows("by length", inference.by_length(500 if quick else 10_000)),
+        "people": _rows("inference, 14 days", inference.by_people(scale.sizes)),
+        "length": _rows("by length", inference.by_length(scale.sizes[0])),
     }
 
 
-def plain_loops(quick: bool) -> list[dict[str, Any]]:
+def plain_loops(scale: Scale) -> list[dict[str, Any]]:
     """Return closed loops of the methods that promise no privacy, beside `fn`."""
     found = [
-        in_own_process("benchmarks.inference", "--loop", 300 if quick else 10_000, method)
+        in_own_process("benchmarks.inference", "--loop", scale.sizes[0], method)
         for method in ("fn", "one-round", "bp")
     ]
     return _rows("without privacy", found)
 
 
-def races(quick: bool) -> list[dict[str, Any]]:
+def races(scale: Scale) -> list[dict[str, Any]]:
     """Return races with others."""
-    return _rows("races", peers.races((300,) if quick else SIZES[:2], quick=quick))
+    return _rows("races", peers.races(scale.sizes[:2], quick=scale.quick))
 
 
-def releases(quick: bool) -> dict[str, Any]:
+def releases(scale: Scale) -> dict[str, Any]:
     """Return what releases of all methods take."""
-    size = ("--people", 300) if quick else ()
-    found = in_own_process("benchmarks.release", "--json", *size)
+    found = in_own_process("benchmarks.release", "--json", "--people", scale.sizes[0])
     _rows("releases", found["releases"])
     _rows("statistics", found["statistics"])
     return found
 
 
-def sweep(quick: bool) -> dict[str, Any]:
+def sweep(scale: Scale) -> dict[str, Any]:
     """Return a sweep by one worker and by two."""
-    size = ("--people", 300, "--days", 5, "--runs", 2) if quick else ("--runs", 16)
+    size = ("--people", 300, "--days", 5, "--runs", 2) if scale.quick else ("--runs", 16)
     found = in_own_process("benchmarks.sweep", "--json", *size)
     _rows("sweep", found["rows"])
     return found
 
 
-SECTIONS: dict[str, Callable[[bool], Any]] = {
-    "start": lambda quick: _rows("start", start.seconds_to_start(2 if quick else 10)),
+def starts(scale: Scale) -> list[dict[str, Any]]:
+    """Return what it takes to start."""
+    return _rows("start", start.seconds_to_start(2 if scale.quick else start.REPETITIONS))
+
+
+SECTIONS: dict[str, Callable[[Scale], Any]] = {
+    "start": starts,
     "first_run": first_runs,
     "loops": loops,
     "memory": memory,
@@ -115,10 +129,10 @@ SECTIONS: dict[str, Callable[[bool], Any]] = {
 }
 
 
-def measured(name: str, quick: bool) -> dict[str, Any]:
+def measured(name: str, scale: Scale) -> dict[str, Any]:
     """Measure a section; return its figures, the load before and after, and the commit."""
     before = os.getloadavg()[0]
-    figures = SECTIONS[name](quick)
+    figures = SECTIONS[name](scale)
     return {"figures": figures, "load": [before, os.getloadavg()[0]], "commit": commit()}
 
 
@@ -154,11 +168,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--accept", action="store_true", help="write benchmarks/ratios.json")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--most-people", type=int, default=SIZES[-1])
     parser.add_argument("--out", type=Path, default=None, help="instead of figures and page")
     options = parser.parse_args(arguments)
+    sizes = _QUICK_SIZES if options.quick else [n for n in SIZES if n <= options.most_people]
+    scale = Scale(quick=options.quick, sizes=sizes)
     sections = {} if options.quick else pages.read()
     for name in options.only:
-        sections[name] = measured(name, options.quick)
+        sections[name] = measured(name, scale)
     if options.out or not options.quick:
         pages.write(sections, options.out or pages.FIGURES)
     loads = [sections[name]["load"] for name in options.only]
