@@ -176,8 +176,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sections = {} if options.quick else pages.read()
     for name in options.only:
         sections[name] = measured(name, scale)
-    if options.out or not options.quick:
-        pages.write(sections, options.out or pages.FIGURES)
+        if options.out or not options.quick:
+            pages.write(sections, options.out or pages.FIGURES)
     loads = [sections[name]["load"] for name in options.only]
     print(f"\nload {loads[0][0]:.1f} before, {loads[-1][1]:.1f} after")
     if options.quick:
