@@ -44,6 +44,11 @@ method.name = ["headcount", "fn"]
 """
 WORKERS, THREADS = 4, 2
 HERE, THERE = "one machine", "cluster"
+# As docs/clusters.md advises: Dask's profiler and its clock of 20 ms off, which nobody reads here.
+SETTINGS = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+}
 DEFAULT_OUT = Path("docs/results/cluster.md")
 
 
@@ -51,7 +56,8 @@ def _started(what: str, *arguments: str) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments, "--no-dashboard"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with thread_settings(THREADS):
-        return subprocess.Popen(command, start_new_session=True, **quiet)  # type: ignore[call-overload]
+        environment = os.environ | SETTINGS
+        return subprocess.Popen(command, start_new_session=True, env=environment, **quiet)  # type: ignore[call-overload]
 
 
 class Cluster:
@@ -72,8 +78,8 @@ class Cluster:
 
     @property
     def processes(self) -> list[int]:
-        """Whose time the cluster takes: scheduler, workers and the sweep itself."""
-        return [os.getpid(), self.scheduler.pid, *(worker.pid for worker in self.workers)]
+        """The ids of scheduler and workers."""
+        return [self.scheduler.pid, *(worker.pid for worker in self.workers)]
 
     def end(self) -> None:
         """Kill what is left."""
@@ -173,14 +179,17 @@ def alternating(grid: Path, place: Path, n_blocks: int) -> list[dict[str, Any]]:
     size = len(configs) // n_blocks
     cluster = Cluster(place / "dask", size=WORKERS)
 
-    def here(block: list[RunConfig]) -> dict[str, float]:
+    def here(block: list[RunConfig]) -> dict[str, Any]:
         runs = run_locally(block, workers=WORKERS, threads=THREADS, done=lambda _: False)
-        children = multiprocessing.active_children
-        return kept(runs, place / HERE, lambda: [os.getpid(), *(c.pid or 0 for c in children())])
+        children, before = multiprocessing.active_children, processor_seconds(cluster.processes)
+        row = kept(runs, place / HERE, lambda: [os.getpid(), *(c.pid or 0 for c in children())])
+        idle = processor_seconds(cluster.processes) - before
+        return row | {"idle_cluster_cores": idle / row["seconds"]}
 
-    def there(block: list[RunConfig]) -> dict[str, float]:
+    def there(block: list[RunConfig]) -> dict[str, Any]:
         runs = run_on_cluster(block, address=cluster.address, done=lambda _: False)
-        return kept(runs, place / THERE, lambda: cluster.processes)
+        row = kept(runs, place / THERE, lambda: [os.getpid(), *cluster.processes])
+        return row | {"idle_cluster_cores": None}
 
     rows = []
     try:
@@ -205,6 +214,21 @@ def added(rows: Sequence[dict[str, Any]], column: str) -> list[float]:
     return [b / a - 1 if a else 0.0 for a, b in zip(by_side[HERE], by_side[THERE], strict=True)]
 
 
+def without_idle(rows: Sequence[dict[str, Any]]) -> tuple[float, list[dict[str, Any]]]:
+    """Return how many cores an idle cluster takes, and the blocks with processor time less that.
+
+    In the first block its processes may still start.
+    """
+    told = [(r["block"], r["idle_cluster_cores"]) for r in rows if r["side"] == HERE]
+    idle = statistics.median([cores for block, cores in told if block > 1 or len(told) == 1])
+
+    def own(row: dict[str, Any]) -> float:
+        taken = idle * row["s_per_run"] if row["side"] == THERE else 0.0
+        return float(row["processor_s_per_run"]) - taken
+
+    return idle, [row | {"own_processor_s_per_run": own(row)} for row in rows]
+
+
 def _spread(values: Sequence[float], form: str) -> str:
     low, middle, high = min(values), statistics.median(values), max(values)
     return f"{middle:{form}} ({low:{form}} to {high:{form}})"
@@ -220,6 +244,7 @@ def page(rows: Sequence[dict[str, Any]], about: dict[str, Any]) -> str:
         sides = (_spread(column(side, name), ".3f") for side in (HERE, THERE))
         return f"| {title} | {' | '.join(sides)} | {_spread(added(rows, name), '+.1%')} |"
 
+    idle, rows = without_idle(rows)
     alone, whole = (sum(column(side, "seconds")) for side in (HERE, THERE))
     both = [statistics.median(column(side, "s_per_run")) for side in (THERE, HERE)]
     same = "the same in all three stores, byte for byte" if about["same"] else "DIFFERENT"
@@ -237,9 +262,12 @@ machine, too, processor time says more than the clock.
 |---|---|---|---|
 {line("s_per_run", "seconds")}
 {line("processor_s_per_run", "processor seconds of all processes")}
+{line("own_processor_s_per_run", "the same, without what an idle cluster takes")}
 
 Median and range over {len(rows) // 2} blocks of runs, which the two sides did by turns. In
-milliseconds the cluster adds {1000 * (both[0] - both[1]):.0f} to the time between two runs. With
+milliseconds the cluster adds {1000 * (both[0] - both[1]):.0f} to the time between two runs.
+Scheduler and workers that have nothing to do take {idle:.3f} of one core, all together, and did so
+while the other side was at work, too. With
 the start of processes, which one machine paid in every block, all runs took {alone:.0f} s on one
 machine and {whole:.0f} s on the cluster.
 
