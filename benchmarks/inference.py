@@ -4,9 +4,9 @@ There are 12.6 contacts per person-day in both directions, with partners drawn f
 worst case for caches; 8 % of people are tested per day. Every size runs in a process of its own.
 The baseline is the enumeration of monotone sequences in tests/reference.py, which is what the
 published codes compute. Before that come closed loops of the methods without privacy, next to `fn`
-in the same process: `fn` as in the paper, `one-round`, `bp`. Processor time hardly depends on what
-else runs on the machine. `--linear` measures the processor time of `bp` per contact against the
-number of people, alone.
+in the same process: `fn` as in the paper, the same without echo, `one-round`, `bp`. Processor time
+depends little on what else runs on the machine. `--linear` measures the processor time of `bp` per
+contact against the number of people, alone.
 """
 
 import argparse
@@ -35,6 +35,12 @@ LOOP_DAYS = 100
 LINEAR_PEOPLE, LINEAR_DAYS = (2_000, 10_000, 30_000), 24
 INFECTED_AT_FIRST = 0.005  # share, in cities of different size
 PAPER = {"method": "fn", "method.own_rounds": ROUNDS, "method.susceptibility_by_age": [1.0] * 9}
+LOOPS: dict[str, dict[str, Any]] = {
+    "fn": PAPER,
+    "without-echo": PAPER | {"method.cavity": True},
+    "one-round": {"method": "one-round"},
+    "bp": {"method": "bp"},
+}
 PARAMETERS, TEST_ERRORS = SeirParameters(), TestErrors()
 MOST_PEOPLE_FROM_ROWS = 100_000  # beyond, rows of three 64-bit numbers would be most of the memory
 
@@ -115,7 +121,7 @@ def measure_loop(n_people: int, method: str) -> dict[str, Any]:
     """Time a closed loop of 100 days with 4 % tests on two threads, after short ones to compile."""
     numba.set_num_threads(min(2, numba.get_num_threads()))
     few = {"tests.capacity": 0.04}
-    fn, asked = few | PAPER, few | (PAPER if method == "fn" else {"method": method})
+    fn, asked = few | PAPER, few | LOOPS[method]
     for settings in (fn, asked):
         run(load_config(overrides={"people": 500, "days": 16} | settings))
     _, fn_processor, _ = loop_seconds(n_people, fn)
@@ -157,7 +163,7 @@ def loops(most_people: int) -> list[dict[str, Any]]:
     return [
         in_own_process("benchmarks.inference", "--loop", n, method)
         for n in sizes
-        for method in ("fn", "one-round", "bp")
+        for method in LOOPS
     ]
 
 

@@ -178,7 +178,7 @@ def test_an_unfinished_epidemic_and_idleness_are_told():
 
 
 def test_a_store_is_answered_by_its_best_setting(report_store):
-    groups = group_runs(read_runs(report_store))
+    groups = group_runs(read_runs(report_store)[0])
     told = overall(groups)
     rates = {g.label: sum(r.summary["attack_rate"] for r in g.runs) for g in groups}
     acting = {label: rate for label, rate in rates.items() if label != "none"}
@@ -190,7 +190,7 @@ def test_a_store_is_answered_by_its_best_setting(report_store):
 
 
 def test_two_settings_of_a_store_are_compared(report_store):
-    groups = group_runs(read_runs(report_store))
+    groups = group_runs(read_runs(report_store)[0])
     (idle,) = (group for group in groups if group.label == "none")
     acting = [group for group in groups if group is not idle][:2]
     told = overall([idle, *acting])
@@ -205,7 +205,7 @@ def test_two_settings_of_a_store_are_compared(report_store):
 
 
 def test_an_older_store_has_no_paragraph(report_store):
-    groups = group_runs(read_runs(report_store))
+    groups = group_runs(read_runs(report_store)[0])
     for group in groups:
         for run in group.runs:
             run.summary["tests_used"] = None

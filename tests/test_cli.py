@@ -1,5 +1,6 @@
 """The command line as a person uses it."""
 
+import errno
 import json
 import os
 import shutil
@@ -648,3 +649,97 @@ def test_a_read_only_file_system_is_one_line(files):
     finally:
         if shutil.which("umount"):
             subprocess.run(["umount", place], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "work"),
+    [
+        ("run --people 60 --days 2 --out runs", "dnatrace.runs.run.run"),
+        ("run --people 60 --days 2 --checkpoint c", "dnatrace.tracing.Loop.step"),
+        ("infer contacts.csv tests.csv --out b.csv", "dnatrace.inference.infer.infer"),
+        ("infer contacts.csv tests.csv --id-map m.csv", "dnatrace.inference.infer.infer"),
+        ("attack --out a.png", "dnatrace.runs.audits.attack"),
+        ("audit --out a.json", "dnatrace.runs.audits.audit"),
+        ("evaluate --out auc.md", "dnatrace.training.auc_table.small_test_data"),
+        ("export dna dna.onnx", "dnatrace.networks.runtime.load_model"),
+        ("dataset --people 60 --days 2 --out data", "dnatrace.training.generate._split_steps"),
+        ("train --network tally --out models", "dnatrace.training.decoder_rounds.train_decoders"),
+        ("train --out models", "dnatrace.training.recipes.train_models"),
+        ("reproduce theorems --quick --out r", "dnatrace.paper.theorems.theorem_claims"),
+        ("reproduce figure --quick --out r", "dnatrace.paper.reproduce.reproduce"),
+        ("sweep study.toml --store runs", "dnatrace.sweeps.sweep.execute"),
+        (
+            "plan --scenario autumn --tests 0.01 --quarantine 0.02 --epsilon 5 --quick --out p",
+            "dnatrace.plans.planning.make_plan",
+        ),
+        ("report stored", "dnatrace.report.page.render"),
+        ("report stored --out r.html", "dnatrace.report.page.render"),
+    ],
+)
+def test_a_full_disk_is_told_before_the_work(files, monkeypatch, arguments, work):
+    """Of every command that works before it writes."""
+    (files / "study.toml").write_text("preset = 'quick'\npeople = 60\nseeds = [1]\n")
+    if "stored" in arguments:
+        small = ("--preset", "quick", "--people", 60, "--days", 3, "-q")
+        assert run("run", *small, "--out", files / "stored").returncode == 0
+
+    def full(self, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def too_late(*_, **__):
+        pytest.fail("the work began")
+
+    monkeypatch.setattr(work, too_late)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    done = run(*arguments.split(), "-q", cwd=files)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        ("attack --set people=5", "people=5: people has no effect on `dnatrace attack`"),
+        ("attack --set tests.capacity=0.5", "tests.capacity=0.5: tests.capacity has no effect"),
+        ("audit --set days=5", "days=5: days has no effect on `dnatrace audit`"),
+        ("audit --world couple --set isolation.days=5", "isolation.days=5: isolation.days has no"),
+        ("audit --world couple --set seed=5", "seed=5: seed has no effect on `dnatrace audit`"),
+        ("dataset --set seed=5", "seed=5: seed is not read: seeds are --train-seeds"),
+        ("PLAN --set privacy.epsilon=9", "privacy.epsilon=9: privacy.epsilon is what a plan"),
+        ("PLAN --set people=5", "people=5: people is given by an option or --quick"),
+    ],
+)
+def test_settings_that_a_command_does_not_read_are_refused(tmp_path, arguments, culprit):
+    plan = "plan --scenario autumn --tests 0.01 --quarantine 0.02 --epsilon 5 --quick"
+    done = run(*arguments.replace("PLAN", plan).split(), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"dnatrace: --set {culprit}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_that_a_release_depends_on_are_taken():
+    given = ("seir.window=10", "privacy.delta=0.01", "tests.false_positive_rate=0.05")
+    for command in (("attack",), ("audit", "--world", "couple", "--closed-loop")):
+        more = ("isolation.days=3", "tests.capacity=0.5") if command[0] == "audit" else ()
+        chosen = [word for text in (*given, *more) for word in ("--set", text)]
+        assert run(*command, *chosen, "--draws", 1000, "-q").returncode in (0, 1)
+
+
+def test_an_option_and_a_setting_that_disagree_are_refused():
+    done = run("run", "--preset", "quick", "--epsilon", 2, "--set", "privacy.epsilon=3")
+    line = "--epsilon 2.0, --set privacy.epsilon=3: choose one of them"
+    assert (done.returncode, done.stderr) == (2, f"dnatrace: {line}\n")
+
+
+def test_settings_of_a_method_that_is_not_chosen_are_told():
+    given = ("--preset", "quick", "--people", 60, "--days", 2, "--set", "method.fn.own_rounds=3")
+    line = "warning: --set method.fn.own_rounds=3 has no effect: method is 'headcount'"
+    assert line in run("run", *given).stderr.splitlines()
+    assert "no effect" not in run("run", *given, "--method", "fn").stderr
+
+
+def test_certify_says_what_there_is_to_certify():
+    done = run("certify", "nope")
+    assert done.returncode == 2
+    assert "none that ships (dna, " in done.stderr
+    assert "; decoders: headcount, " in done.stderr

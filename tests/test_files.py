@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.files import keep_inputs, replacing
+from dnatrace.files import check_directory, check_file, keep_inputs, replacing
 
 
 def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
@@ -74,3 +74,40 @@ def test_files_that_are_read_are_not_written(tmp_path):
     for out in (path, tmp_path / "link.csv", tmp_path / "hard.csv", tmp_path / "." / "a.csv"):
         with pytest.raises(InputError, match="would be overwritten"):
             keep_inputs(out, [other, path])
+
+
+def refusing(number):
+    """Return a write that fails as a full disk or a strange file system does."""
+
+    def write(*_):
+        raise OSError(number, os.strerror(number))
+
+    return write
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.ENOENT])  # a full disk, and /proc
+def test_what_cannot_be_written_is_known_beforehand(tmp_path, monkeypatch, number):
+    """Root may write everywhere, says the system, also where nothing can be written."""
+    path, store = tmp_path / "a.json", tmp_path / "new" / "store"
+    for check, place in ((check_file, path), (check_directory, store), (check_directory, tmp_path)):
+        check(place)
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "write_bytes", refusing(number))
+            with pytest.raises(
+                InputError, match=f"{place.name}: cannot be written: {os.strerror(number)}"
+            ):
+                check(place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_no_file_can_have_are_one_line(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "x")
+    for check, name, words in (
+        (check_directory, "a" * 300, "File name too long"),
+        (check_file, "a" * 300 + ".json", "File name too long"),
+        (check_file, "a" * 245 + ".json", "File name too long"),  # with what stands there meanwhile
+        (check_directory, "link", "link is a link that leads nowhere"),
+        (check_directory, "link/store", "link is a link that leads nowhere"),
+    ):
+        with pytest.raises(InputError, match=words):
+            check(tmp_path / name)

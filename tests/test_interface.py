@@ -156,3 +156,96 @@ def test_a_name_like_no_other_suggests_nothing(study):
     with pytest.raises(dt.InputError) as error:
         dt.load_config(preset="qqqqqq")
     assert "did you mean" not in str(error.value)
+
+
+# --- what Python users give that is not quite right ---
+
+
+def test_numbers_of_numpy_are_numbers(monkeypatch):
+    """As `for seed in np.arange(1, 4)` gives them; the digest is that of plain ones."""
+    small = {"people": 60, "days": 2, "seed": 3}
+    given = {key: np.int64(value) for key, value in small.items()}
+    config = dt.RunConfig(**given, epsilon=np.float64(2.0), tests={"order_delay": np.int8(1)})
+    assert (type(config.seed), type(config.tests.order_delay)) == (int, int)
+    assert config.digest == dt.RunConfig(**small, epsilon=2.0, tests={"order_delay": 1}).digest
+    with pytest.raises(dt.InputError, match=r"people: input should be a valid integer, not 60\.5"):
+        dt.RunConfig(people=np.float64(60.5))
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    by_array, by_list = (
+        dt.compare({"a": config}, seeds=seeds) for seeds in (np.arange(1, 3), [1, 2])
+    )
+    assert by_array.seeds == (1, 2)
+    assert by_array.summaries == by_list.summaries
+
+
+def test_a_copy_with_a_name_that_is_no_field_is_refused():
+    """Such a name was kept and changed nothing: the run had another ε than was asked for."""
+    config = dt.RunConfig(people=60)
+    assert config.model_copy(update={"people": 70}).people == 70
+    with pytest.raises(dt.InputError, match="'epsilon' is no field of RunConfig"):
+        config.model_copy(update={"epsilon": 5.0})
+    with pytest.raises(dt.InputError, match="'capacty' is no field of TestRules"):
+        config.tests.model_copy(update={"capacty": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("contacts", "sizes", "message"),
+    [
+        ([(0, 1), (1, 2, 3)], {}, "contacts: not an array: "),
+        (np.ones((2, 3), dtype=bool), {}, "contacts: expected whole numbers, got an array of bool"),
+        (
+            np.ma.array([[0, 1, 1]], mask=[[False, False, True]]),
+            {},
+            "contacts: row 1, column 'day': the value is missing",
+        ),
+        ([], {}, "contacts, tests: neither has a row; n_people says how many there are"),
+        (
+            dt.ContactWindow(n_people=5, n_days=4),
+            {"n_people": 3},
+            "n_people: the window of contacts has 5, not 3",
+        ),
+        (
+            dt.ContactWindow(n_people=5, n_days=4),
+            {"n_days": 9},
+            "n_days: the window of contacts has 4, not 9",
+        ),
+    ],
+)
+def test_contacts_that_cannot_be_meant_are_refused(contacts, sizes, message):
+    with pytest.raises(dt.InputError, match=re.escape(message)):
+        dt.infer(contacts, [], **sizes)
+
+
+def test_checkpoints_that_cannot_be_are_refused(tmp_path):
+    small = dt.RunConfig(people=60, days=2)
+    for given, message in (
+        ({"checkpoint": 3}, "checkpoint must be a path, not 3"),
+        ({"checkpoint_every": 3}, "checkpoint_every has no effect without checkpoint"),
+        (
+            {"checkpoint": tmp_path / "c", "checkpoint_every": "3"},
+            "checkpoint_every must be a whole number, not '3'",
+        ),
+    ):
+        with pytest.raises(dt.InputError, match=re.escape(message)):
+            dt.run(small, **given)
+
+
+def test_ids_and_seeds_are_not_cut_to_whole_numbers():
+    with pytest.raises(dt.InputError, match="senders and receivers must be whole numbers"):
+        dt.DayContacts.from_pairs([0.5], [1], n_people=3)
+    assert dt.DayContacts.from_pairs([], [], n_people=3).counts.tolist() == [0, 0, 0]
+    for seed in (1.5, "a"):
+        with pytest.raises(dt.InputError, match=f"seed must be a whole number, not {seed!r}"):
+            dt.Stream(seed, "x")
+
+
+def test_labels_of_two_kinds_are_refused_before_the_runs():
+    config = dt.RunConfig(people=60, days=2)
+    for labels in ((0.5, "x"), (None,)):
+        with pytest.raises(dt.InputError, match="labels: give texts, or numbers alone, not "):
+            dt.compare(dict.fromkeys(labels, config), seeds=[1])
+
+
+def test_a_study_at_the_prompt_is_one_line(study):
+    labels = ", ".join(map(repr, study.summaries))
+    assert repr(study) == f"<Study: {labels} on {len(study.seeds)} seeds; table() compares>"

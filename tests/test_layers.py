@@ -14,7 +14,7 @@ FLOORS = [
     {"settings"},
     {"files", "tables", "_csr", "reference_data", "plugins"},
     {"gamma", "records", "rng", "seir", "lists"},
-    {"parquet"},
+    {"parquet", "slips"},
     {"simulators", "inference", "networks"},
     {"privacy"},
     {"methods"},

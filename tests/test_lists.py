@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from datetime import date
+from datetime import date, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -128,7 +128,7 @@ def test_results_may_be_words(tmp_path, word, other):
         ("a,b,2020-03-01\na,b,3\n", "", "row 2, column 'day': '3' is not a date like 2020-03-01"),
         ("a,b,2020-03-01\na,b,2020-02-30\n", "", "row 2, column 'day': '2020-02-30' is not a date"),
         ("a,b,2020-03-01\n", "a,3,1\n", "tests.csv: row 1, column 'day': '3' is not a date"),
-        ("a,b,2020-03-01 08:00\n", "", "'2020-03-01 08:00' is neither a whole number nor a date"),
+        ("a,b,2020-03-01 08:00\n", "", "'2020-03-01 08:00' has a time of day: give the date alone"),
         ("a,b,-1\n", "", "contacts.csv: row 1, column 'day': -1 is outside the window"),
         ("a,b,0\n", "a,0,perhaps\n", "tests.csv: row 1, column 'positive': 'perhaps' is not a res"),
         ("a,b,0\n", "a,0,2\n", "tests.csv: row 1, column 'positive': '2' is not a result (0/1, "),
@@ -325,3 +325,105 @@ def test_a_list_with_names_and_dates_is_replayed(tmp_path):
     plain = json.loads(run(*replay, cwd=tmp_path).stdout)
     assert named["people"] == plain["people"] == 3
     assert named["attack_rate"] == plain["attack_rate"]
+
+
+def test_days_before_the_lists_are_below_zero(tmp_path):
+    """The days of the lists keep their numbers, also in files and messages."""
+    write(tmp_path, "sender,receiver,day\n0,1,2\n", "person,day,positive\n0,2,1\n")
+    given = ("infer", "contacts.csv", "tests.csv", "--days-before", 5)
+    assert "on day 2 of 2 people" in run(*given, cwd=tmp_path).stdout
+    done = run(*given, "--out", "b.csv", cwd=tmp_path)
+    assert done.stderr == "wrote b.csv, days -5 to -1 before the lists\n"
+    assert pacsv.read_csv(tmp_path / "b.csv")["day"].to_pylist() == [*range(-5, 3)] * 2
+    late = run(*given, "--days", 2, cwd=tmp_path)
+    assert "column 'day': 2 is outside the window of days 0 … 1" in late.stderr
+    longer = json.loads(run(*given, "--days", 4, "--json", cwd=tmp_path).stdout)
+    assert (longer["days"], longer["days_before"]) == (9, 5)
+    write(
+        tmp_path, "sender,receiver,day\n0,1,2024-03-01\n", "person,day,positive\n0,2024-03-02,1\n"
+    )
+    assert "on day 1 (2024-03-02; day 0 is 2024-03-01)" in run(*given, cwd=tmp_path).stdout
+    run(*given, "--out", "d.parquet", cwd=tmp_path)
+    table = pq.read_table(tmp_path / "d.parquet")
+    first = {name: table[name][0].as_py() for name in ("day", "date")}
+    assert first == {"day": -5, "date": date(2024, 2, 25)}
+
+
+# --- what other programs write ---
+
+
+def test_times_at_midnight_are_dates(tmp_path):
+    """As pandas writes dates to Parquet; a time of day or a zone would have to be rounded."""
+
+    def infer(**kind):
+        first, second = datetime(2024, 3, 1), datetime(2024, 3, 4, **kind.pop("time", {}))
+        days = pa.array([first, second], pa.timestamp("us", **kind))
+        contacts = pa.table({"sender": ["A", "A"], "receiver": ["B", "B"], "day": days})
+        tests = pa.table({"person": ["A"], "day": days[1:], "positive": [True]})
+        pq.write_table(contacts, tmp_path / "c.parquet")
+        pq.write_table(tests, tmp_path / "t.parquet")
+        return run("infer", "c.parquet", "t.parquet", cwd=tmp_path)
+
+    assert "on day 3 (2024-03-04; day 0 is 2024-03-01) of 2 people" in infer().stdout
+    for kind in ({"time": {"hour": 13}}, {"tz": "Europe/Berlin"}):
+        done = infer(**kind)
+        assert done.returncode == 2
+        assert "column 'day': " in done.stderr
+        assert "has a time of day: give the date alone, like 2020-03-01" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"sender": [[1]]}, "column 'sender' holds list<element: int64>, expected whole numbers"),
+        ({"sender": [b"\xff\xfe"]}, "column 'sender' holds binary, expected whole numbers"),
+        ({"sender": [0], "again": [1]}, "not a readable Parquet file: Multiple matches"),
+    ],
+)
+def test_columns_of_other_kinds_are_named(tmp_path, columns, message):
+    table = pa.table(columns | {"receiver": [1], "day": [2]})
+    names = ["sender" if name == "again" else name for name in table.column_names]
+    pq.write_table(table.rename_columns(names), tmp_path / "c.parquet")
+    (tmp_path / "t.csv").write_text("person,day,positive\n")
+    done = run("infer", "c.parquet", "t.csv", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert f"c.parquet: {message}" in done.stderr
+
+
+def test_people_called_true_and_false_are_names(tmp_path):
+    write(tmp_path, "sender,receiver,day\ntrue,false,2\n", "person,day,positive\ntrue,3,true\n")
+    done = run("infer", "contacts.csv", "tests.csv", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["highest"][0]["name"] == "true"
+
+
+def test_numbers_that_are_written_otherwise_are_told(tmp_path):
+    for written, read in (("0x1F", 31), ("12e1", 120), ("007", 7)):
+        (told, *_) = warned(tmp_path, f"{written},1,2\n", "")
+        said = f"contacts.csv: {written} is read as the number {read}"
+        assert told == f"{said} (dnatrace infer --id-map takes ids for names)"
+
+
+@pytest.mark.parametrize("other", ["Jo\u0308rg", "J\u00f6rg\u200b"])
+def test_names_that_look_the_same_are_told(tmp_path, other):
+    """Of two ways to write an accent, or with a sign that nobody sees."""
+    first = "J\u00f6rg"
+    told = warned(tmp_path, f"{first},Ben,2\n", f"{other},3,1\n")
+    assert told[-1] == f"{first!a} and {other!a} are taken for different people"
+
+
+def test_many_days_before_are_no_days_of_the_lists(tmp_path):
+    write(tmp_path, "sender,receiver,day\n0,1,2\n", "person,day,positive\n0,3,1\n")
+    given = ("infer", "contacts.csv", "tests.csv", "--days-before", 1000, "--json")
+    assert json.loads(run(*given, cwd=tmp_path).stdout)["days"] == 1004
+
+
+def test_a_list_of_names_is_csv(tmp_path):
+    write(tmp_path, "sender,receiver,day\nA,B,2\n", "person,day,positive\nA,3,1\n")
+    done = run("infer", "contacts.csv", "tests.csv", "--id-map", "m.parquet", cwd=tmp_path)
+    line = "--id-map m.parquet: the name must end in .csv"
+    assert (done.returncode, done.stderr) == (2, f"dnatrace: {line}\n")
+
+
+def test_nobody_is_infected_where_nothing_comes_from_outside(tmp_path):
+    told = warned(tmp_path, "0,1,2\n", "0,3,1\n", "--p0", 0)
+    assert told == ["--p0 0: nobody is ever infected, whatever tests say"]

@@ -201,7 +201,7 @@ def test_the_run_of_an_object_with_a_name_is_stored_and_reported(tmp_path):
     again = run(CONFIG, method=CountsContactsOfPositives(), name="my ranker 1.0")
     assert again.summary == result.summary
     store.write_run(run(CONFIG.model_copy(update={"method": FnSettings()})), tmp_path)
-    groups = {group.label: group for group in group_runs(read_runs(tmp_path))}
+    groups = {group.label: group for group in group_runs(read_runs(tmp_path)[0])}
     assert list(groups) == ["fn", "my ranker 1.0"]
     assert groups["my ranker 1.0"].method == "my ranker 1.0"
     assert "my ranker 1.0" in write_report(tmp_path).path.read_text("utf-8")

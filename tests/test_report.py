@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def runs_by_label(directory):
-    return {group.label: group for group in group_runs(read_runs(directory))}
+    return {group.label: group for group in group_runs(read_runs(directory)[0])}
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_runs_that_differ_in_nothing_that_has_an_effect_count_once(report_store,
 
 def test_labels_are_unique(report_store):
     """A default that one run does not tell is named in the other."""
-    known = next(run for run in read_runs(report_store) if run.settings["method.name"] == "fn")
+    known = next(run for run in read_runs(report_store)[0] if run.settings["method.name"] == "fn")
     settings = dict(known.settings)
     del settings["isolation.dropout"]
     runs = [
@@ -504,6 +504,38 @@ def test_a_damaged_run_is_named_and_nothing_is_written(one_run, case):
     assert sorted(p.name for p in store.iterdir()) == [one_run.name, "report.html"]
 
 
+def test_damaged_runs_of_a_store_are_left_out_with_their_names(report_store, tmp_path):
+    """As `list` does; the page says so, too."""
+    store, empty = tmp_path / "store", "0123456789abcdef"
+    shutil.copytree(report_store, store)
+    runs = sorted(p for p in store.iterdir() if p.is_dir())
+    (runs[0] / "summary.json").write_text("{")
+    (runs[1] / "config.json").unlink()
+    (store / empty).mkdir()
+    done = run_command("report", store)
+    assert done.returncode == 0, done.stderr
+    assert f"runs {len(runs) - 2}, settings" in done.stdout
+    assert done.stdout.endswith(", left out 3\n")
+    told = done.stderr.splitlines()
+    assert [line.count("warning: ") for line in told] == [1, 1, 1]
+    for name, line in zip(sorted([empty, runs[0].name, runs[1].name]), told, strict=True):
+        assert name in line
+        assert line.endswith("; this run is left out")
+    page = " ".join(Reader((store / "report.html").read_text("utf-8")).texts)
+    assert "could not be read: 3 runs of the store" in page
+    assert runs[0].name in page
+    listed = json.loads(run_command("list", store, "--json", "-q").stdout)
+    assert sorted(listed["left_out"]) == sorted([empty, runs[0].name])
+    assert len(listed["runs"]) == len(runs) - 1
+    for path in runs:
+        (path / "summary.json").write_text("[]")
+    for command in ("report", "list"):
+        done = run_command(command, store)
+        assert done.returncode == 2
+        assert f"none of its {len(runs) + 1} runs can be read: " in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
 # ---- Stores of older versions ------------------------------------------------------------------
 
 
@@ -513,7 +545,7 @@ def test_what_an_older_version_did_not_write_is_a_dash(one_run):
     _drop("deaths", "auroc")(one_run)
     _without("daily.parquet", "hospitalised", "auroc")(one_run)
     _without("groups.parquet", "tests_per_person")(one_run)
-    (group,) = group_runs(read_runs(one_run))
+    (group,) = group_runs(read_runs(one_run)[0])
     text = write_report(one_run).path.read_text("utf-8")
     (row,) = measures.results([group])["rows"]
     assert {key for key, value in row["values"].items() if value is None} == {"deaths", "auroc"}
@@ -532,13 +564,13 @@ def test_a_run_that_says_nothing_of_privacy_is_called_neither_private_nor_not(on
 
 def test_a_column_is_found_under_its_old_name(one_run):
     new = "isolated_exposed_or_infected"
-    (before,) = read_runs(one_run)
+    (before,) = read_runs(one_run)[0]
     old_names = [
         {new: "isolated_ill"}.get(n, n) for n in pq.read_schema(one_run / "daily.parquet").names
     ]
     _change_table("daily.parquet", lambda table: table.rename_columns(old_names))(one_run)
     assert new not in pq.read_schema(one_run / "daily.parquet").names
-    (after,) = read_runs(one_run)
+    (after,) = read_runs(one_run)[0]
     assert after.daily[new].sum() > 0
     assert set(after.daily) == set(before.daily)
     np.testing.assert_array_equal(after.daily[new], before.daily[new])

@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 from dnatrace.runs import store
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.guarantees import ledger_table
 from dnatrace.runs.run import run
+
+from .command_line import run as command
 
 CONFIG = RunConfig(method="random", people=200, days=5, seed=1)
 DIGEST = "0123456789abcdef"
@@ -98,13 +101,13 @@ def test_a_file_in_the_way(result, tmp_path):
     with pytest.raises(InputError, match="file: cannot be written"):
         store.write_run(result, tmp_path / "file")
     with pytest.raises(InputError, match="is a file, not a directory"):
-        store.check_store(tmp_path / "file" / "store")
+        check_directory(tmp_path / "file" / "store")
 
 
 def test_a_directory_without_permission(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     with pytest.raises(InputError, match="cannot be written: no permission"):
-        store.check_store(tmp_path / "store")
+        check_directory(tmp_path / "store")
 
 
 def test_of_two_writers_the_first_wins(tmp_path):
@@ -214,7 +217,7 @@ def test_workers_do_without_matplotlib():
     code = """if True:
         import sys
         from dnatrace.sweeps import attempts
-        from dnatrace.runs.config import RunConfig
+        from dnatrace.runs.config import RunConfig, load_config
         files, error = attempts.attempt(RunConfig(method="random", people=50, days=2))
         assert error is None and "summary.json" in files, error
         assert "matplotlib" not in sys.modules
@@ -228,3 +231,63 @@ def test_the_ledger_has_a_target_where_the_configuration_asked_for_noise():
         config = RunConfig(**small, method=method, epsilon=0.5)
         target = ledger_table(config, run(config).ledger)["target"]
         assert (target and target["epsilon"]) == asked
+
+
+# --- stores that somebody touched ---
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"spent": {}},
+        {"spent": []},
+        {"releases": {}},
+        {"releases": [1, 2]},
+        {"cost": "much"},
+        {"delta": None},
+    ],
+)
+def test_a_damaged_ledger_is_one_line(result, tmp_path, damage):
+    path = store.write_run(result, tmp_path) / "ledger.json"
+    ledger = json.loads(path.read_text("utf-8"))
+    if "cost" in damage:
+        ledger["spent"]["per_person_epsilon"] = damage["cost"]
+    elif "delta" in damage:
+        ledger["spent"]["delta"] = None
+    else:
+        ledger |= damage
+    path.write_text(json.dumps(ledger))
+    done = command("privacy", "ledger", path.parent)
+    line = f"dnatrace: {path}: is damaged: it is not a ledger\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+
+
+def test_a_run_is_not_lost_for_a_label_that_cannot_be_read(result, tmp_path, caplog):
+    path = store.write_run(result, tmp_path, label="first")
+    (path / "label.txt").write_bytes(b"\xff\xfe")
+    store.write_run(result, tmp_path)
+    assert "label.txt: cannot be read: " in caplog.text
+    assert store.read_label(path) == ""
+    (path / "label.txt").write_bytes(b"\xff\xfe")
+    store.write_run(result, tmp_path, label="second")
+    assert store.read_label(path) == "second"
+
+
+def test_one_run_can_be_listed_and_costs_that_are_none_are_a_dash(result, tmp_path):
+    path = store.write_run(result, tmp_path)
+    listed = json.loads(command("list", path, "--json").stdout)
+    assert [row["digest"] for row in listed["runs"]] == [path.name]
+    summary = json.loads((path / "summary.json").read_text("utf-8"))
+    summary["privacy"] |= {"epsilon": [1], "noise": "fast"}
+    (path / "summary.json").write_text(json.dumps(summary))
+    assert command("list", tmp_path).returncode == 0
+
+
+def test_a_sweep_names_a_run_that_is_damaged(tmp_path):
+    (tmp_path / "study.toml").write_text("preset = 'quick'\npeople = 60\ndays = 2\nseeds = [1]\n")
+    config = load_config(preset="quick", overrides={"people": 60, "days": 2})
+    path = store.write_run(run(config), tmp_path / "runs")
+    (path / "groups.parquet").write_bytes(b"x")
+    done = command("sweep", "study.toml", "--store", "runs", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert f"runs/{path.name}: is damaged, remove it: " in done.stderr

@@ -25,26 +25,28 @@ _ITEM = re.compile(r"^    (?=\S)")
 PYTHON_HEAD = """\
 # Python
 
-This page is made from the code (`python -m docs.tools.reference`); a test says when it is stale.
+This page is generated from the code (`python -m docs.tools.reference`); a test fails when it is
+stale.
 
 **What is stable.** The names of `import dnatrace as dt` below, and the names that
-[plug-ins](../plugins.md) import, listed at the end: these are not renamed or removed without a line
-in the changelog and, for one minor version, an alias that says what replaced them. Everything else
-is internal, also where its name has no underscore. Files and `--json` are stable as
+[plug-ins](../plugins.md) import, listed at the end, are stable: they are not renamed or removed
+without a line in the changelog and, for one minor version, an alias that says what replaced them.
+Everything else is internal, even where its name has no underscore. Files and `--json` are stable as
 [What a run writes](../outputs.md) describes them.
 
-`help(dt.run)` and so on show the same text. What is wrong raises `dt.InputError` with one line.
+`help(dt.run)` and so on show the same text. Invalid input raises `dt.InputError` with a one-line
+message.
 """
 
 COMMANDS_HEAD = """\
 # Commands
 
-This page is made from the parser (`python -m docs.tools.reference`); a test says when it is stale.
-[Use the command line](../how-to/command-line.md) shows the commands at work.
+This page is generated from the parser (`python -m docs.tools.reference`); a test fails when it is
+stale. [Use the command line](../how-to/command-line.md) shows the commands at work.
 
 Every command also has `--json` (one JSON object on standard output), `-q` (no log lines) and
-`--help`; those that compute have `--threads`. Exit codes: 0 it worked, 1 it failed or a claim is
-refuted, 2 the input is wrong, 130 interrupted.
+`--help`; those that compute have `--threads`. Exit codes: 0 for success, 1 for failure or a refuted
+claim, 2 for invalid input, 130 when interrupted.
 """
 _COMMON = {"json", "quiet", "threads", "help"}
 

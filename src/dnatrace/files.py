@@ -1,11 +1,14 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all, and say beforehand what could not be written."""
 
 import os
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dnatrace.errors import InputError
+
+_BLOCK = 4096  # bytes: what a file takes at least
 
 
 @contextmanager
@@ -17,8 +20,7 @@ def replacing(path: Path) -> Iterator[Path]:
     the earlier file or the whole new one. Cost: one fsync.
     """
     check_place(path)
-    # The suffix stays last because writers choose the format by it.
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    temporary = _temporary(path)
     try:
         yield temporary
         _flush(temporary)
@@ -28,6 +30,11 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # a read-only file system refuses even what is not there
             temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path, kind: str = "partial") -> Path:
+    """Return where a file is written; the suffix stays last: writers choose the format by it."""
+    return path.with_name(f".{path.stem}.{os.getpid()}.{kind}{path.suffix}")
 
 
 def check_place(path: Path) -> None:
@@ -40,13 +47,49 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path}: is not a regular file")
 
 
+def check_file(path: Path) -> None:
+    """Raise before the work is done rather than after, if a file could not be written."""
+    try:
+        check_place(path)
+        # As long a name as that of the file while it is written, which may be under way.
+        _try_out(_temporary(path, f"try{secrets.token_hex(2)}"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def check_directory(path: Path) -> None:
+    """Raise before the work is done rather than after, if a directory could not be written.
+
+    It need not exist yet: what is above it must then take it.
+    """
+    try:
+        nearest = next(p for p in (path, *path.absolute().parents) if p.exists() or p.is_symlink())
+        if not nearest.is_dir():
+            kind = "a file, not a directory" if nearest.exists() else "a link that leads nowhere"
+            raise InputError(f"{path}: cannot be written: {nearest} is {kind}")
+        if not os.access(nearest, os.W_OK):
+            raise InputError(f"{path}: cannot be written: no permission in {nearest}")
+        _try_out(_temporary(nearest / "dnatrace", f"try{secrets.token_hex(2)}"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _try_out(path: Path) -> None:
+    """Write a small file and remove it: permissions do not tell of a full disk, or of /proc."""
+    try:
+        path.write_bytes(bytes(_BLOCK))
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
 def keep_inputs(out: Path, inputs: Iterable[Path], *, force: bool = True) -> None:
     """Raise if the output would overwrite one of the inputs, under whatever name or link.
 
     Without `force`, raise if the output exists at all. A path that cannot be written is reported
     here, too, before any work is done.
     """
-    check_place(out)
+    check_file(out)
     if not out.exists():
         return
     for path in inputs:

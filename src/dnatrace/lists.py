@@ -6,7 +6,6 @@ the earliest one, and results may be words. Messages name the file, the row and 
 called in the file.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,14 +22,11 @@ from dnatrace.errors import InputError
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
 _COLUMNS = 8  # of a file, the most that a message lists
-_EARLY = 2  # days on which nobody can be in I in the model yet: E comes first
-_LEADING_ZERO = re.compile(rb"(?:^|[,;\t])(0[0-9]+)(?=[,;\t\r\n]|$)", re.MULTILINE)
-_MANY = 10  # possible ids per person; from here on they are hardly positions in a list
-_TOLD = 3  # possible slips of each kind that are listed one by one
-_SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may differ
 _IDS = ("sender", "receiver", "person")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:.*")
+_HAS_TIME = "has a time of day: give the date alone, like 2020-03-01"
 _RESULTS = {
     "0": 0,
     "false": 0,
@@ -68,13 +64,15 @@ class Lists:
         contacts: sender, receiver, day.
         tests: person, day, positive; no rows when there was no file of tests.
         names: by id; None when ids were numbers.
-        first_date: the date of day 0; None when days were numbers.
+        first_date: the date of day 0 here; None when days were numbers.
+        days_before: how many days here come before day 0 of the files.
     """
 
     contacts: Rows
     tests: Rows
     names: tuple[str, ...] | None = None
     first_date: date | None = None
+    days_before: int = 0
 
     def date_of(self, day: int) -> date | None:
         """Return the date of a day; None when days were numbers."""
@@ -89,12 +87,7 @@ class Lists:
             for rows in (self.contacts, self.tests)
         )
         first = self.first_date and self.first_date - timedelta(days=days)
-        return replace(self, contacts=contacts, tests=tests, first_date=first)
-
-    def early_positives(self) -> int:
-        """Return how many positive tests come too early for the model to explain."""
-        columns = self.tests.columns
-        return int(np.count_nonzero((columns["positive"] == 1) & (columns["day"] < _EARLY)))
+        return replace(self, contacts=contacts, tests=tests, first_date=first, days_before=days)
 
     def without_contacts(self) -> list[int]:
         """Return the people who are tested and have no contact, in the order of their ids."""
@@ -121,70 +114,6 @@ class _File:
 
     def refuse(self, row: int, column: str, problem: str) -> InputError:
         return self.rows({}).refuse(row, column, problem)
-
-
-def possible_slips(read: Lists) -> list[str]:
-    """Return possible slips in ids, one line each; a few lines however many there are."""
-    alone = read.without_contacts()
-    lines = _early(read) + _zeros(read) + _gaps(read)
-    lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
-    if len(alone) > _TOLD:
-        lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
-    spellings: dict[str, list[str]] = {}
-    for name in read.names or ():
-        spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
-    same = [" and ".join(map(repr, names)) for names in spellings.values() if len(names) > 1]
-    return lines + [f"{names} are taken for different people" for names in same[:_TOLD]]
-
-
-def _early(read: Lists) -> list[str]:
-    n = read.early_positives()
-    if not n:
-        return []
-    said = (
-        f"{n} positive test{'s' if n > 1 else ''} on the first two days say{'' if n > 1 else 's'}"
-    )
-    why = "everybody is taken for susceptible on day 0 (infer --days-before 14 begins earlier)"
-    return [f"{read.tests.name}: {said} nothing: {why}"]
-
-
-def _zeros(read: Lists) -> list[str]:
-    """Return which ids of CSV files lose leading zeros because they are read as numbers."""
-    lines = []
-    for rows in (read.contacts, read.tests) if read.names is None else ():
-        path = Path(rows.name)
-        if path.suffix == ".parquet" or not path.is_file():
-            continue
-        if found := _LEADING_ZERO.search(path.read_bytes()):
-            written = found[1].decode("ascii")
-            lines.append(
-                f"{path}: {written} is read as the number {int(written)} "
-                "(dnatrace infer --id-map takes ids for names)"
-            )
-    return lines
-
-
-def _gaps(read: Lists) -> list[str]:
-    """Return a warning if most ids are unused: then they are names rather than positions."""
-    columns = (*(read.contacts.columns[c] for c in ("sender", "receiver")),)
-    ids = np.unique(np.concatenate([*columns, read.tests.columns["person"]]))
-    if read.names is not None or not ids.size or ids[-1] + 1 < _MANY * ids.size:
-        return []
-    told = f"{read.contacts.name}: ids go up to {ids[-1]} and {ids.size} of them are in the lists"
-    return [
-        f"{told}: the others are taken for people, too (dnatrace infer --id-map: ids are names)"
-    ]
-
-
-def _alone(read: Lists, person: int) -> str:
-    """Return that a person has no contact, and which id may have been meant."""
-    text = f"{read.tests.person(person)} is tested and in no contact"
-    if read.names is None:
-        return text
-    tested_alone = set(read.without_contacts())
-    others = [name for i, name in enumerate(read.names) if i not in tested_alone]
-    close = difflib.get_close_matches(read.names[person], others, n=1, cutoff=_SIMILAR)
-    return f"{text}; did you mean {close[0]}?" if close else text
 
 
 def parse_columns(text: str | None, known: Sequence[str], option: str) -> dict[str, str]:
@@ -263,8 +192,12 @@ def _read(
 
 def _is_plain(file: _File) -> bool:
     """Return whether a file holds only numbers, or nothing, so that `tables` checks it."""
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-    return all(any(is_kind(column.type) for is_kind in kinds) for column in file.columns.values())
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+    of_results = (*kinds, pa.types.is_boolean)  # people called true and false are not 1 and 0
+    return all(
+        any(is_kind(column.type) for is_kind in (of_results if name == "positive" else kinds))
+        for name, column in file.columns.items()
+    )
 
 
 def _plain_columns(file: _File) -> Columns:
@@ -279,12 +212,29 @@ def _as_text(file: _File) -> _File:
     table = tables.read_file(file.path, as_text=tuple(file.called.values()))
     columns = {}
     for ours, theirs in file.called.items():
-        text = pc.utf8_trim_whitespace(pc.fill_null(table[theirs].cast(pa.string()), ""))
+        try:
+            written = _dates(file, table[theirs]) if ours == "day" else table[theirs]
+            text = pc.utf8_trim_whitespace(pc.fill_null(written.cast(pa.string()), ""))
+        except pa.ArrowException:
+            held = f"{file.path}: column '{theirs}' holds {table[theirs].type}"
+            raise InputError(f"{held}, expected whole numbers or texts") from None
         empty = pc.equal(text, "").to_numpy()
         if empty.any():
             raise file.refuse(int(np.argmax(empty)), ours, "the value is missing")
         columns[ours] = text
     return _File(path=file.path, columns=columns, called=file.called)
+
+
+def _dates(file: _File, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return dates of times that are all midnight, of no time zone; other columns as they are."""
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return column
+    days = column.cast(pa.date32(), safe=False)
+    at_midnight = pc.fill_null(pc.equal(days.cast(column.type), column), True).to_numpy()
+    if at_midnight.all():
+        return days
+    row = int(np.argmin(at_midnight))
+    raise file.refuse(row, "day", f"{column[row].as_py()} {_HAS_TIME}")
 
 
 def _ids(files: Sequence[_File], *, as_names: bool) -> tuple[list[Columns], tuple[str, ...] | None]:
@@ -355,6 +305,8 @@ def _date_number(text: str) -> int:
 def _day_number(text: str) -> int:
     if _WHOLE.fullmatch(text):
         return int(text)
+    if _TIME.fullmatch(text):
+        raise ValueError(f"{text!r} {_HAS_TIME}")
     raise ValueError(f"{text!r} is neither a whole number nor a date like 2020-03-01")
 
 

@@ -37,6 +37,8 @@ def can_stream(path: Path) -> bool:
     except (pa.ArrowException, OSError):
         return False
     names = schema.names
+    if len(set(names)) < len(names):
+        return False
     plain = all(c in names for c in tables.CONTACT_COLUMNS) and set(names) <= _KNOWN
     return plain and all(pa.types.is_integer(schema.field(c).type) for c in tables.CONTACT_COLUMNS)
 

@@ -65,6 +65,8 @@ class DayContacts:
         sender_ids, receiver_ids = np.asarray(senders), np.asarray(receivers)
         if sender_ids.shape != receiver_ids.shape or sender_ids.ndim != 1:
             raise InputError("senders and receivers must be two arrays of one length")
+        if sender_ids.size and not {sender_ids.dtype.kind, receiver_ids.dtype.kind} <= {"i", "u"}:
+            raise InputError("senders and receivers must be whole numbers")
         days = np.broadcast_to(np.int64(0), sender_ids.shape)
         columns = {"sender": sender_ids, "receiver": receiver_ids, "day": days}
         rows = tables.Rows("contacts", columns)

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_whole
 
 # Multipliers and Weyl constants of Philox4x32 (Salmon et al. 2011, section 4 and Random123).
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
@@ -48,6 +48,7 @@ class Stream:
     purpose: str
 
     def __post_init__(self) -> None:
+        require_whole(seed=self.seed)
         if not 0 <= self.seed < 2**63:
             raise InputError(f"seed must be between 0 and 2^63-1, not {self.seed}")
 

@@ -5,10 +5,12 @@ and the report's table of parameters are generated from them.
 """
 
 import difflib
+from collections.abc import Mapping
 from datetime import date, time
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dnatrace.errors import InputError
@@ -41,10 +43,23 @@ class Settings(BaseModel):
     )
 
     def __init__(self, **values: Any) -> None:
+        # Numbers of numpy are numbers, also where whole ones are asked for.
+        plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
         try:
-            super().__init__(**values)
+            super().__init__(**plain)
         except ValidationError as error:
             raise _explained(error, type(self)) from None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values of fields, which are not checked.
+
+        A name that is no field would be kept without any effect, so it is refused.
+        """
+        for name in update or ():
+            if name not in type(self).model_fields:
+                kind = type(self).__name__
+                raise InputError(f"'{name}' is no field of {kind}; `dt.load_config` places it")
+        return super().model_copy(update=update, deep=deep)
 
     @classmethod
     def names_in_files(cls) -> dict[str, str]:

@@ -188,7 +188,10 @@ def _first_line(error: Exception) -> str:
 
 
 def _array_columns(source: Any, name: str, required: Sequence[str]) -> Columns:
-    array = np.asarray(source)
+    try:
+        array = np.asarray(source)
+    except ValueError as error:
+        raise InputError(f"{name}: not an array: {_first_line(error)}") from error
     if array.size == 0:
         array = array.reshape(0, len(required)).astype(np.int64)
     if array.ndim != 2 or array.shape[1] != len(required):
@@ -196,7 +199,10 @@ def _array_columns(source: Any, name: str, required: Sequence[str]) -> Columns:
             f"{name}: expected an array [rows, {len(required)}] of ({', '.join(required)}), "
             f"got shape {list(array.shape)}"
         )
-    if array.dtype.kind not in "iufb":
+    if np.ma.is_masked(source):
+        row, column = np.argwhere(np.ma.getmaskarray(source))[0][:2]
+        raise refuse(name, int(row), required[column], "the value is missing")
+    if array.dtype.kind not in "iuf":
         raise InputError(f"{name}: expected whole numbers, got an array of {array.dtype}")
     return {column: _whole_array(array[:, i], name, column) for i, column in enumerate(required)}
 

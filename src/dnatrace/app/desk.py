@@ -21,12 +21,12 @@ from dnatrace.app.studies import Studies, Study
 from dnatrace.app.work import COLUMNS, warm_up
 from dnatrace.app.workers import Heard, Task, Team
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 from dnatrace.report.grouping import group_runs
 from dnatrace.report.page import render
 from dnatrace.report.reading import read_run
 from dnatrace.runs import needs
 from dnatrace.runs.nesting import flatten
-from dnatrace.runs.store import check_store
 from dnatrace.sweeps.processes import usable_cores
 
 USUAL_SEEDS = 5
@@ -42,7 +42,7 @@ class Desk:
     """
 
     def __init__(self, store: Path, workers: int | None = None) -> None:
-        check_store(store)
+        check_directory(store)
         self.team = Team(min(workers or usable_cores(), usable_cores()), warm_up)
         self.studies = Studies(self.team, store)
 

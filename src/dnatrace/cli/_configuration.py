@@ -2,14 +2,17 @@
 
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from dnatrace.cli._command import Answer, with_options
 from dnatrace.errors import InputError
+
+if TYPE_CHECKING:
+    from dnatrace.runs.config import RunConfig
 
 Setting = Annotated[list[str] | None, Option("--set", help="section.key=value; may be repeated.")]
 Gamma = Annotated[float | None, Option(help="Clip messages to [0, γ].")]
@@ -37,8 +40,13 @@ _OPTIONS = {
     "seed": Annotated[int | None, Option(help="Same seed, same result.")],
     "simulator": Annotated[str | None, Option(help="Who meets whom; see `dnatrace doctor`.")],
 }
+_LOG = logging.getLogger("dnatrace")
 RUN = tuple(_OPTIONS)
 RELEASE = ("preset", "setting", *["method", "release", "epsilon", "delta", "unit", "gamma", "p1"])
+
+
+def _is_within(key: str, read: "Collection[str]") -> bool:
+    return any(key == name or key.startswith(f"{name}.") for name in read)
 
 
 def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
@@ -46,13 +54,51 @@ def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
     names = [n for n in ("epsilon", "delta", "unit", "noise") if given.get(n) is not None]
     if names and not config.method.adds_noise:
         method = config.method.name
-        logging.getLogger("dnatrace").warning(
-            "warning: --%s has no effect: method '%s' adds no noise", names[0], method
-        )
+        _LOG.warning("warning: --%s has no effect: method '%s' adds no noise", names[0], method)
+
+
+def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str) -> None:
+    """Raise for the first --set whose key a command does not read."""
+    from dnatrace.runs.config import SHORTCUTS
+    from dnatrace.runs.nesting import flatten, parse_setting
+
+    for text in settings:
+        for key in flatten(parse_setting(text, SHORTCUTS)):
+            if not is_read(key):
+                raise InputError(f"--set {text}: {key} {why}")
+
+
+def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
+    """Raise if an option and --set give a key different values: one would win without a word."""
+    from dnatrace.runs.config import SHORTCUTS
+    from dnatrace.runs.nesting import flatten, parse_setting
+
+    options = {SHORTCUTS.get(n, n): (n, value) for n, value in given.items() if value is not None}
+    for text in settings:
+        for key, value in flatten(parse_setting(text, SHORTCUTS)).items():
+            name, other = options.get(key, ("", value))
+            if other != value:
+                raise InputError(f"--{name} {other}, --set {text}: choose one of them")
+
+
+def _tell_other_tables(settings: Sequence[str], config: "RunConfig") -> None:
+    """Say which --set is for a method, simulator or policy that is not the chosen one."""
+    from dnatrace.runs.config import CATALOGUES
+
+    for text in settings:
+        section, _, rest = text.partition("=")[0].strip().partition(".")
+        name = rest.partition(".")[0]
+        chosen = getattr(getattr(config, section, None), "name", name)
+        if section in CATALOGUES and name in CATALOGUES[section] and name != chosen:
+            _LOG.warning("warning: --set %s has no effect: %s is '%s'", text, section, chosen)
 
 
 def configured(
-    *names: str, published: str = "standard", usual: tuple[str, ...] = (), stored: str = ""
+    *names: str,
+    published: str = "standard",
+    usual: tuple[str, ...] = (),
+    stored: str = "",
+    reads: "Callable[[RunConfig, dict[str, Any]], Collection[str]] | None" = None,
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
     """Give a command options that choose a configuration, which it receives as `config`.
 
@@ -61,6 +107,8 @@ def configured(
         published: the preset to start from when the release is as published and none is given.
         usual: settings, as for --set, that apply unless others are given.
         stored: the argument that names a stored run, which has its own configuration.
+        reads: returns the sections and keys that the command reads, given the configuration and
+            its other options; --set of others is refused. Absent: all.
     """
 
     def decorate(function: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -74,13 +122,20 @@ def configured(
                     option = {"setting": "set", "file": "config"}.get(name, name)
                     raise InputError(f"--{option}: a stored run has its own configuration")
             default = published if given["release"] == "as_published" else "standard"
+            settings = given.pop("setting") or ()
             config = load_config(
                 preset=given.pop("preset") or default,
                 scenario=given.pop("scenario", None),
                 file=given.pop("file", None),
-                settings=(*usual, *(given.pop("setting") or ())),
+                settings=(*usual, *settings),
                 overrides=given,
             )
+            _refuse_twice(settings, given)
+            _tell_other_tables(settings, config)
+            if reads is not None:
+                read = reads(config, options)
+                why = f"has no effect on `dnatrace {function.__name__}`"
+                refuse_set(settings, lambda key: _is_within(key, read), why)
             _tell_idle_privacy(given, config)
             return function(config=config, **options)
 

@@ -1,7 +1,7 @@
 """`dnatrace attack`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
 
 
+def _read(*_: Any) -> tuple[str, ...]:
+    """Return the settings that a release depends on: the adversary knows no city and no days."""
+    from dnatrace.runs.kept_audits import READ
+
+    return READ
+
+
 @command(threads=True)
-@configured(*RELEASE, published="paper")
+@configured(*RELEASE, published="paper", reads=_read)
 def attack(
     config: "RunConfig",
     co_attackers: Annotated[int, Option(help="Number of people who pool their scores.")] = 0,

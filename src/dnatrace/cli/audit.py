@@ -19,8 +19,19 @@ _DRAWS = "Number of releases of each of the two worlds."
 _MOST_DRAWS = "1,000,000; 2,000 end to end, none in a city, where ε is exact anyway"
 
 
+def _read(config: "RunConfig", options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the settings that an audit depends on; end to end also those of its worlds."""
+    from dnatrace.runs.kept_audits import READ
+
+    if not _is_end_to_end(config, options["world"], options["closed_loop"]):
+        return READ
+    acted = ("isolation", "tests") if options["closed_loop"] else ()
+    city = ("simulator", "seed") if options["world"] in (None, "city") else ()
+    return (*READ, *acted, *city)
+
+
 @command(threads=True)
-@configured(*RELEASE, "score", published="paper")
+@configured(*RELEASE, "score", published="paper", reads=_read)
 def audit(
     config: "RunConfig",
     own_tests: Annotated[
@@ -64,7 +75,7 @@ def audit(
         if out.suffix != ".json":
             raise InputError(f"{out}: the name must end in .json")
         keep_inputs(out, config.files, force=force)
-    if world is not None or closed_loop or config.privacy.unit.value == "person":
+    if _is_end_to_end(config, world, closed_loop):
         _check_end_to_end(config, usual=(chosen, releases) == (OwnTests.NONE, 1))
         values = _person(config, world, closed_loop=closed_loop, draws=draws, confidence=confidence)
         shown = _person_words(values)
@@ -78,6 +89,10 @@ def audit(
         kept_audits.write_audit(out, values)
         shown = [*shown, f"Wrote {out}"]
     return Answer(values=values, shown=shown, failed=not values["passed"])
+
+
+def _is_end_to_end(config: "RunConfig", world: str | None, closed_loop: bool) -> bool:
+    return world is not None or closed_loop or config.privacy.unit.value == "person"
 
 
 def _check_end_to_end(config: "RunConfig", *, usual: bool) -> None:

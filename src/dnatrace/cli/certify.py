@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from dnatrace.cli._command import Answer, command, table
+from dnatrace.errors import InputError
 
 if TYPE_CHECKING:
     from dnatrace.networks.decoder import Decoder
@@ -22,9 +23,12 @@ def certify(model: Model = "dna") -> Answer:
 
     Example: dnatrace certify dna-paper
     """
-    from dnatrace.networks.decoder import is_decoder
+    from dnatrace.networks.decoder import decoder_names, is_decoder
 
-    path = path_of(model)
+    try:
+        path = path_of(model)
+    except InputError as error:
+        raise InputError(f"{error}; decoders: {', '.join(decoder_names())}") from None
     return _certify_decoder(model, path) if is_decoder(path) else _certify_network(model, path)
 
 

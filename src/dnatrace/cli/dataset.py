@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from dnatrace.cli._command import Answer, command, table
-from dnatrace.cli._configuration import Setting
+from dnatrace.cli._configuration import Setting, refuse_set
 
 
 @command(threads=True)
@@ -45,6 +45,8 @@ def dataset(
         seeds={split: training_data.parse_seeds(text) for split, text in seeds.items()},
         settings=setting or (),
     )
+    seeds_of = "is not read: seeds are --train-seeds, --validation-seeds and --test-seeds"
+    refuse_set(setting or (), lambda key: key != "seed", seeds_of)
     with replacing_dataset(out) if force else nullcontext(out) as directory:
         info = training_data.generate(plan, directory, track=tracker("days"))
     rows = [

@@ -35,7 +35,7 @@ Transmission = Annotated[
 Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Ignore other columns.")]
 DaysBefore = Annotated[
-    int, Option(min=0, max=1000, help="Days before the first row on which infections may begin.")
+    int, Option(min=0, max=1000, help="Days before day 0 on which infections may begin.")
 ]
 IdMap = Annotated[Path | None, Option(help="Treat all ids as names; write a CSV of id, name.")]
 
@@ -88,14 +88,14 @@ def infer(
 
     _check_written(out, id_map, (contacts, tests), force=force)
     words = (columns, test_columns, ignore_extra, id_map is not None)
-    plain = not (any(words) or days_before)
-    large = _large(contacts, tests, people, days) if plain else None
-    read = large.read if large else _read(contacts, tests, people, *words).begun_before(days_before)
+    large = None if any(words) or days_before else _large(contacts, tests, people, days)
+    read = large.read if large else _read(contacts, tests, people, *words)
+    read, n_days = _begun_before(read, days_before, days)
     beliefs = infer_beliefs(
         large.window if large else read.contacts,
         read.tests,
         n_people=people,
-        n_days=days,
+        n_days=n_days,
         **_model(inference, p0, {"p1": p1, "g": g, "h": h}, transmission),
         test_errors=_errors(false_positive_rate, false_negative_rate),
         inference=inference,
@@ -109,7 +109,7 @@ def infer(
     values = _sizes(beliefs, read, large.window.n_contacts if large else read.contacts.size)
     return Answer(
         values=values | {"highest": highest, "version": __version__},
-        shown=[_title(values, days_before), table(highest)] if out is None else [],
+        shown=[_title(values, read), table(highest)] if out is None else [],
     )
 
 
@@ -162,6 +162,8 @@ def _model(
         if value is not None:
             raise InputError(f"--{name} has no effect with --inference {inference}")
     values = {name: value for name, value in given.items() if value is not None}
+    if p0 == 0.0:
+        _LOG.warning("warning: --p0 0: nobody is ever infected, whatever tests say")
     if course:
         return {"course": CourseParameters(**values)}
     return {"parameters": SeirParameters(**values)}
@@ -180,6 +182,8 @@ def _check_written(
         if id_map.resolve() in [path.resolve() for path in (*read, out) if path is not None]:
             raise InputError(f"--id-map {id_map}: is another file of this command")
         keep_inputs(id_map, (), force=force)
+        if id_map.suffix != ".csv":
+            raise InputError(f"--id-map {id_map}: the name must end in .csv")
 
 
 def _read(
@@ -211,8 +215,25 @@ def _read(
     return read
 
 
+def _begun_before(read: "Lists", days_before: int, days: int | None) -> "tuple[Lists, int | None]":
+    """Return the lists with days before them, and how many days that makes, if that is known.
+
+    A day that is too late is told by the number that it has in the lists.
+    """
+    from dnatrace import tables
+
+    if not days_before:
+        return read, days
+    both = (read.contacts, read.tests)
+    if days is None:
+        days = tables.infer_days(*(rows.columns["day"] for rows in both))
+    for rows in both:
+        tables.check_days(rows, days)
+    return read.begun_before(days_before), days + days_before
+
+
 def _tell_slips(read: "Lists", large: _Large | None) -> None:
-    from dnatrace.lists import possible_slips
+    from dnatrace.slips import possible_slips
 
     if large is not None:  # the rows are not kept
         return
@@ -226,8 +247,10 @@ def _write(
     from dnatrace.inference import belief_tables
 
     if out is not None:
-        belief_tables.write(beliefs, out, names=read.names, first_date=read.first_date)
-        _LOG.info("wrote %s", out)
+        first, date = -read.days_before, read.first_date
+        belief_tables.write(beliefs, out, names=read.names, first_date=date, first_day=first)
+        before = f", days {first} to -1 before the lists" if first else ""
+        _LOG.info("wrote %s%s", out, before)
     if id_map is not None and read.names is not None:
         belief_tables.write_id_map(read.names, id_map)
         _LOG.info("wrote %s", id_map)
@@ -236,7 +259,7 @@ def _write(
 def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> dict[str, Any]:
     """Return the sizes of the input, and the dates of the first and last day if there are any."""
     n_people, n_days, _ = beliefs.shape
-    values = {"people": n_people, "days": n_days}
+    values: dict[str, Any] = {"people": n_people, "days": n_days, "days_before": read.days_before}
     values |= {"contacts": n_contacts, "tests": read.tests.size}
     values |= {"tested_without_contacts": len(read.without_contacts())}
     if read.first_date is None:
@@ -245,10 +268,9 @@ def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> di
     return values | {"first_date": read.first_date.isoformat(), "last_date": str(last)}
 
 
-def _title(values: dict[str, Any], days_before: int) -> str:
-    day = f"day {values['days'] - 1}"
-    if "first_date" in values:
-        day += f" ({values['last_date']}; day 0 is {values['first_date']})"
-    elif days_before:
-        day += f" (day {days_before} is day 0 of the lists)"
+def _title(values: dict[str, Any], read: "Lists") -> str:
+    """Return what the table shows; days have the numbers of the lists."""
+    day = f"day {values['days'] - 1 - read.days_before}"
+    if "last_date" in values:
+        day += f" ({values['last_date']}; day 0 is {read.date_of(read.days_before)})"
     return f"Highest P(E) + P(I) on {day} of {values['people']:,} people"

@@ -22,6 +22,7 @@ def list(  # noqa: A001 - the name of the command
     from dnatrace.runs import listing
     from dnatrace.sweeps.results import as_csv
 
-    rows = listing.list_runs(store)
+    rows, left_out = listing.list_runs(store)
     text = as_csv(rows).decode().rstrip() if csv else table([listing.for_people(r) for r in rows])
-    return Answer(values={"store": str(store), "runs": rows}, shown=[text])
+    values = {"store": str(store), "runs": rows, "left_out": left_out}
+    return Answer(values=values, shown=[text])

@@ -7,11 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Exit, Option
 
 from dnatrace.cli._command import Answer, command, needs_extra, table
-from dnatrace.cli._configuration import Setting
+from dnatrace.cli._configuration import Setting, refuse_set
 from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
+from dnatrace.files import check_directory
 
 if TYPE_CHECKING:
     from dnatrace.plans.planning import Plan, Planner
+
+
+# By budgets, options and the search, in every run of a plan.
+_DECIDED = (
+    "seed",
+    "method.name",
+    "method.release",
+    "tests.capacity",
+    "privacy.epsilon",
+    "privacy.unit",
+)
 
 
 @command(kernels=True)
@@ -82,12 +94,15 @@ def _made(planner: "Planner") -> "Plan":
 
 def _check(planner: "Planner", out: Path | None) -> None:
     """Raise, before the work is done, if the world is wrong or the files cannot be written."""
-    from dnatrace.runs import store as stores
-
-    planner.world.usual  # noqa: B018 - raises when a setting is wrong
-    if out is not None:
-        stores.check_store(out)
-    stores.check_store(planner.store)
+    world = planner.world
+    world.usual  # noqa: B018 - raises when a setting is wrong
+    refuse_set(world.settings, lambda key: key not in _DECIDED, "is what a plan decides")
+    refuse_set(
+        world.settings, lambda key: key not in world.overrides, "is given by an option or --quick"
+    )
+    for directory in (out, planner.store):
+        if directory is not None:
+            check_directory(directory)
 
 
 def _command_line(planner: "Planner", quick: bool) -> str:

@@ -124,7 +124,7 @@ def _verdict(spent: dict[str, Any]) -> str:
     """Return how far the costs hold; older versions did not store which noise was drawn."""
     if not spent["sound"]:
         return "NOT all costs are proved and finite"
-    noised = spent["nominal_epsilon"] != 0.0 or spent.get("selection_epsilon") is not None
+    noised = spent.get("nominal_epsilon") != 0.0 or spent.get("selection_epsilon") is not None
     if not noised or spent.get("protects", False):
         return "every cost is proved"
     drawn = ", ".join(spent.get("noise", ())) or "of unknown origin"

@@ -39,6 +39,7 @@ def report(
     written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1000:,.0f} kB"
     counts = f"runs {written.runs}, settings {written.settings}"
+    counts += f", left out {len(written.left_out)}" if written.left_out else ""
     rows = [
         {"setting": row["label"]}
         | {SUMMARY[key].name: shown_difference(row[key]) for key in row if key != "label"}

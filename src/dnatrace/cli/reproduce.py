@@ -10,6 +10,7 @@ from typer import Argument, Option
 from dnatrace.cli._command import Answer, command, table
 from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 
 if TYPE_CHECKING:
     from dnatrace.paper.verdicts import Claim
@@ -71,9 +72,9 @@ def reproduce(
     from dnatrace.sweeps.study import kept_in
 
     given = {"method": method, "fresh": fresh, "seeds": seeds, "simulator": simulator}
-    _check(target, given | {"data": data}, quick)
-    command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     kept = store or (out / "runs" if out is not None else None)
+    _check(target, given | {"data": data}, quick, (out, kept))
+    command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
     with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
             small = quick or (target is Target.AUC and data is None)
@@ -99,8 +100,10 @@ _TAKES = {  # the seeds of the search for a reading are fixed, those of its verd
 }
 
 
-def _check(target: Target, options: dict[str, Any], quick: bool) -> None:
-    """Raise for an option that would have no effect."""
+def _check(
+    target: Target, options: dict[str, Any], quick: bool, places: Sequence[Path | None]
+) -> None:
+    """Raise for an option that would have no effect, or a directory that cannot be written."""
     takes = _TAKES[target]
     if target is Target.READINGS and options["fresh"]:
         takes = takes | {"seeds"}
@@ -109,6 +112,9 @@ def _check(target: Target, options: dict[str, Any], quick: bool) -> None:
             raise InputError(f"--{name} has no meaning for {target.value} here")
     if target is Target.AUC and quick and options["data"] is not None:
         raise InputError("--quick makes a small run of its own: leave out --data, or --quick")
+    for directory in places:
+        if directory is not None:
+            check_directory(directory)
 
 
 def _command_line(

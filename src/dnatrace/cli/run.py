@@ -8,6 +8,7 @@ from typer import Option
 from dnatrace.cli._command import Answer, command
 from dnatrace.cli._configuration import RUN, Yes, configured
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -39,11 +40,10 @@ def run(
     from dnatrace.report import write_report
     from dnatrace.runs import needs, presentation, store
     from dnatrace.runs import run as runs
-    from dnatrace.runs.checkpoint import DEFAULT_EVERY
     from dnatrace.runs.progress import tracker
 
     if out is not None:
-        store.check_store(out)
+        check_directory(out)
     if label is not None:
         store.check_label(label)
         if out is None:
@@ -51,8 +51,9 @@ def run(
     if checkpoint is None and checkpoint_every is not None:
         raise InputError("--checkpoint-every has no effect without --checkpoint")
     needs.check([config], yes=yes)
-    every = checkpoint_every or DEFAULT_EVERY
-    result = runs.run(config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=every)
+    result = runs.run(
+        config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=checkpoint_every
+    )
     places = []
     if out is not None:
         stored = store.write_run(result, out, label=label)

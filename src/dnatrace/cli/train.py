@@ -9,6 +9,7 @@ from typer import Argument, Option
 from dnatrace.cli._command import Answer, command, needs_extra, table
 from dnatrace.cli._configuration import Gamma
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 
 DECODERS = ("tally", "headcount", "world")
 NETWORKS = ("dna", "dna-paper", *DECODERS)
@@ -56,6 +57,7 @@ def train(
     )
     if network not in NETWORKS:
         raise InputError(f"network '{network}' does not exist; there are {', '.join(NETWORKS)}")
+    check_directory(out)
     if network in DECODERS:
         _refuse(network, of_dna)
         rows = _train_decoders(out, network, seed, of_tally, force)
@@ -116,8 +118,6 @@ def _train_decoders(
 
 def _make_room(out: Path, files: list[Path], force: bool) -> None:
     """Make the directory; existing files are replaced only by force."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: not a directory")
     for file in files:
         if file.exists() and not force:
             raise InputError(f"{file}: exists already; --force replaces it")

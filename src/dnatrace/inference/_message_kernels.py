@@ -18,12 +18,12 @@ Places are unsigned numbers in inner loops, which spares a check for negative on
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from dnatrace.inference._pair_kernels import NONE
 from dnatrace.inference.course import REACH
 
 _SMALLEST_FACTOR = 1e-12  # a factor on evidence; keeps divisions finite
+_AT_ONCE = 16  # contacts whose sums are taken together
 _SUM = {"reassoc", "contract"}  # sums in the order that vector units like, the same on any thread
 
 
@@ -68,6 +68,7 @@ class Model(NamedTuple):
     Attributes:
         transmissions: by age of the infection, from reach days down to one, float64 [age groups,
             reach]: as days of infection before a contact stand side by side.
+        spread: the same between zeros, float64 [age groups, reach + 2·days]: place days + k.
         most_transmission: the largest of them.
         groups: of everybody, uint8 [people].
         prior: what is carried over, float64 [people, old + 2].
@@ -81,6 +82,7 @@ class Model(NamedTuple):
     """
 
     transmissions: Any
+    spread: Any
     most_transmission: Any
     groups: Any
     prior: Any
@@ -99,16 +101,24 @@ def factor(deviation: Any) -> Any:
 
 @njit(cache=True)
 def send_once(
-    d: Any, i: Any, other: Any, q: Any, b: Any, old: Any, model: Any, heard: Any
+    d: Any,
+    i: Any,
+    group: Any,
+    came_q: Any,
+    came_b: Any,
+    transmissions: Any,
+    first: Any,
+    through: Any,
+    ends: Any,
+    infected: Any,
+    sums: Any,
 ) -> tuple[Any, Any]:
-    """Return (q, b) of i for somebody met once, on day d, leaving out what came from them: (q, b).
+    """Return (q, b) of i for somebody met once, on day d, leaving out what came from them.
 
-    Cost: O(reach).
+    `group` is the age group of the other, what follows is everybody's `Heard`: one by one, because
+    arrays of a tuple would count references. Cost: O(reach).
     """
-    first, through, ends, infected, sums = heard
-    transmissions, group = model.transmissions, model.groups[other]
-    came_q, came_b = np.float64(q), np.float64(b)
-    x = old + d
+    x = infected.shape[1] - through.shape[1] + d
     early = sums[i, x - REACH]  # of all infections longer ago than reach
     infects = 0.0
     for k in range(REACH):
@@ -127,75 +137,108 @@ def send_once(
 
 @njit(cache=True)
 def workspace(n_days: Any) -> Any:
-    """Return what `send_often` works in: two rows [reach + days], two [days]."""
+    """Return what `send_often` works in: two rows [reach + days], two [days], some rows."""
     return (
         np.empty(REACH + n_days),
         np.empty(REACH + n_days),
         np.empty(n_days),
         np.empty(n_days),
+        np.empty((_AT_ONCE, REACH + n_days)),
     )
 
 
 @njit(cache=True)
 def _cavity(
-    vectors: Any, slot: Any, i: Any, old: Any, everybody: Any, rest: Any, after: Any
+    vectors: Any,
+    slot: Any,
+    i: Any,
+    first: Any,
+    through: Any,
+    ends: Any,
+    sums: Any,
+    rest: Any,
+    after: Any,
 ) -> Any:
     """Leave one neighbour's message out of the weights of i; return never and the sum of weights.
 
     Filled are rest [reach + days], the weight of an infection from reach days before the window on,
     and after [days], what survives each day.
     """
-    first, through, ends, _, sums = everybody
     n_days, row = after.size, np.uint64(slot)
-    total = sums[i, old - REACH]
+    old = first.shape[1] - n_days
     for k in range(REACH):
         x = np.uint64(old - REACH) + np.uint64(k)
         rest[k] = first[i, x] / factor(np.float64(vectors[row, k]))
-        total += rest[k]
     for t in range(n_days):
         at = np.uint64(REACH + t)
         change = np.float64(vectors[row, at])
         drop = np.float64(vectors[row, at + np.uint64(n_days)])
         after[t] = through[i, t] / factor(change - drop)
         rest[at] = max(first[i, np.uint64(old + t)] / factor(change) - after[t], 0.0)
-        total += rest[at]
+    total = sums[i, old - REACH]
+    for k in range(rest.size):
+        total += rest[k]
     never = ends[i, 0] / factor(np.float64(vectors[row, REACH + 2 * n_days]))
     return never, total + never + ends[i, 1]
 
 
-@njit(cache=True, fastmath=_SUM)
-def _pass_on(alive: Any, d: Any, transmissions: Any, group: Any, weights: Any) -> Any:
-    """Let a contact of day d infect; return the weight of those infected.
+@njit(cache=True)
+def _catch(alive: Any, spread: Any, group: Any, d: Any, caught: Any, row: Any) -> None:
+    """Let a contact of day d infect: fill a row of caught [rows, reach + days].
 
     alive [reach + days] is, for each infection of the sender, the chance that no contact so far
-    infected the receiver.
+    infected the receiver. All places are passed through, those out of reach with nothing: so they
+    stand where the contact before left them, and no load waits for two stores.
     """
+    n = alive.size
+    base = np.uint64(n - REACH - d)
+    for x in range(n):
+        at = np.uint64(x)
+        now = alive[at] * spread[group, base + at]
+        alive[at] -= now
+        caught[row, at] = now
+
+
+@njit(cache=True, fastmath=_SUM)
+def _lost(caught: Any, row: Any, d: Any, weights: Any) -> Any:
+    """Return the weight of those whom a contact of day d infected."""
     lost = 0.0
     for k in range(REACH):
         x = np.uint64(d) + np.uint64(k)
-        caught = alive[x] * transmissions[group, k]
-        alive[x] -= caught
-        lost += weights[x] * caught
+        lost += weights[x] * caught[row, x]
     return lost
 
 
 @njit(cache=True)
 def _infected_by_sender(
-    days: Any, start: Any, end: Any, passes: Any, rest: Any, alive: Any, out: Any, row: Any
+    days: Any,
+    start: Any,
+    end: Any,
+    begin: Any,
+    spread: Any,
+    group: Any,
+    rest: Any,
+    alive: Any,
+    caught: Any,
+    out: Any,
+    row: Any,
 ) -> None:
     """Fill `before`, drops and never with what the sender's infection would have caused.
 
-    The receiver heard the sender on days[start:end]; `passes` are the first day of the window, all
-    transmissions and the receiver's age group. Sums, divided by the total later.
+    The receiver, of an age group, heard the sender on days[start:end]; `begin` is the first day of
+    the window. Sums, divided by the total later.
     """
-    begin, transmissions, group = passes
     n_days = rest.size - REACH
     alive[:] = 1.0
     for k in range(REACH + 2 * n_days):
         out[row, k] = 0.0
-    for c in range(start, end):
-        d = days[c] - begin
-        out[row, REACH + n_days + d] += _pass_on(alive, d, transmissions, group, rest)
+    for batch in range(start, end, _AT_ONCE):
+        last = min(batch + _AT_ONCE, end)
+        for c in range(batch, last):
+            _catch(alive, spread, group, days[c] - begin, caught, c - batch)
+        for c in range(batch, last):
+            d = days[c] - begin
+            out[row, REACH + n_days + d] += _lost(caught, c - batch, d, rest)
     lost = 0.0
     for t in range(n_days):
         out[row, REACH + t] = -lost
@@ -205,22 +248,32 @@ def _infected_by_sender(
 
 @njit(cache=True)
 def _infected_by_receiver(
-    days: Any, start: Any, end: Any, passes: Any, alive: Any, worth: Any, out: Any, row: Any
+    days: Any,
+    start: Any,
+    end: Any,
+    begin: Any,
+    spread: Any,
+    group: Any,
+    alive: Any,
+    worth: Any,
+    out: Any,
+    row: Any,
 ) -> None:
     """Add what the sender's evidence says for each infection of the receiver.
 
     The sender heard the receiver on days[start:end]; worth [days] is what it adds to the weight of
     everything that the sender was infected on a day: b of a pair that met once.
     """
-    begin, transmissions, group = passes
+    n = alive.size
     alive[:] = 1.0
     for c in range(start, end):
         d = days[c] - begin
-        for k in range(REACH):
-            x = np.uint64(d) + np.uint64(k)
-            caught = alive[x] * transmissions[group, k]
-            alive[x] -= caught
-            out[row, x] += caught * worth[d]
+        base, says = np.uint64(n - REACH - d), worth[d]
+        for x in range(n):
+            at = np.uint64(x)
+            now = alive[at] * spread[group, base + at]
+            alive[at] -= now
+            out[row, at] += now * says
 
 
 @njit(cache=True)
@@ -230,7 +283,6 @@ def send_often(
     r: Any,
     i: Any,
     other: Any,
-    old: Any,
     model: Any,
     heard: Any,
     space: Any,
@@ -241,97 +293,25 @@ def send_often(
     """Fill a row of out [2, reach + 2·days + 1] with i's message to somebody met more than once.
 
     `e` is the entry of i and `r` that of the other; `vectors` has the message that came from them.
-    Cost: O(reach) per contact and O(reach + days).
+    Cost: O(reach + days) per contact.
     """
-    rest, alive, after, worth = space
-    starts, days = pairs.starts, pairs.days
-    never, total = _cavity(vectors, pairs.slots[e], i, old, heard, rest, after)
+    rest, alive, after, worth, caught = space
+    first, through, ends, _, sums = heard
+    starts, days, begin, spread = pairs.starts, pairs.days, model.first, model.spread
+    never, total = _cavity(vectors, pairs.slots[e], i, first, through, ends, sums, rest, after)
     if not total > 0.0:
         out[row, :] = 0.0
         return
-    to_other = model.first, model.transmissions, model.groups[other]
-    _infected_by_sender(days, starts[r], starts[r + 1], to_other, rest, alive, out, row)
+    to = model.groups[other]
+    _infected_by_sender(
+        days, starts[r], starts[r + 1], begin, spread, to, rest, alive, caught, out, row
+    )
     late = never
     for t in range(after.size - 1, -1, -1):
         worth[t] = after[t] - late
         late += rest[REACH + t]
-    to_me = model.first, model.transmissions, model.groups[i]
-    _infected_by_receiver(days, starts[e], starts[e + 1], to_me, alive, worth, out, row)
+    to = model.groups[i]
+    _infected_by_receiver(days, starts[e], starts[e + 1], begin, spread, to, alive, worth, out, row)
     scale = 1.0 / total
     for k in range(out.shape[1]):
         out[row, k] *= scale
-
-
-@njit(cache=True, parallel=True)
-def carry_messages(
-    pairs: Any, origins: Any, before: Any, old_slots: Any, model: Any, moved: Any, out: Any
-) -> None:
-    """Write yesterday's messages to `out`, silent so far, where a pair met before.
-
-    `moved` says by how many days the window moved; vectors move with it. A pair that met once and
-    meets again gets the vector that its two numbers stand for, and the other way round.
-    """
-    for i in prange(pairs.offsets.size - 1):
-        _carry_to(pairs, origins, before, old_slots, model, moved, i, out)
-
-
-@njit(cache=True)
-def _carry_to(
-    pairs: Any, origins: Any, before: Any, old_slots: Any, model: Any, moved: Any, i: Any, out: Any
-) -> None:
-    """Carry all messages to person i."""
-    offsets, others, _, starts, days, slots = pairs
-    transmissions, groups, n_days = model.transmissions, model.groups, model.n_days
-    for e in range(offsets[i], offsets[i + 1]):
-        was, slot = origins[e], slots[e]
-        if was == NONE:
-            continue  # nothing was said, as `out` says already
-        was_slot = old_slots[was]
-        if slot == NONE and was_slot == NONE:
-            out.q[e], out.b[e] = before.q[was], before.b[was]
-        elif slot == NONE:
-            d = days[starts[e]] - model.first + moved
-            passes = transmissions[groups[others[e]]]
-            _to_numbers(before.vectors[was_slot], d, passes, n_days, out, e)
-        elif was_slot != NONE:
-            _move_vector(before.vectors, was_slot, moved, n_days, out.vectors, slot)
-        elif starts[e] < starts[e + 1]:
-            d = days[starts[e]] - model.first
-            passes = transmissions[groups[others[e]]]
-            _to_vector(before.q[was], before.b[was], d, passes, n_days, out.vectors[slot])
-
-
-@njit(cache=True)
-def _to_numbers(vector: Any, d: Any, passes: Any, n_days: Any, out: Any, e: Any) -> None:
-    """Read (q, b) off a vector; d counts in the days of the vector."""
-    reach = passes.size
-    out.q[e] = min(max(vector[reach + n_days + d], 0.0), 1.0)
-    k = np.argmax(passes)
-    if passes[k] > 0.0:
-        out.b[e] = vector[d + k] / passes[k]
-
-
-@njit(cache=True)
-def _to_vector(q: Any, b: Any, d: Any, passes: Any, n_days: Any, vector: Any) -> None:
-    """Write out what (q, b) of a contact on day d mean."""
-    reach = passes.size
-    for k in range(reach):
-        vector[d + k] = passes[k] * b
-    vector[reach + n_days + d] = q
-    for t in range(d + 1, n_days):
-        vector[reach + t] = -q
-    vector[reach + 2 * n_days] = -q
-
-
-@njit(cache=True)
-def _move_vector(vectors: Any, slot: Any, moved: Any, n_days: Any, out: Any, new_slot: Any) -> None:
-    """Copy a vector for a window that begins `moved` days later."""
-    row, new, places = np.uint64(slot), np.uint64(new_slot), REACH + n_days
-    never = vectors[row, places + n_days]
-    for k in range(places - moved):
-        out[new, k] = vectors[row, np.uint64(k + moved)]
-    for k in range(places - moved, places):
-        out[new, k] = never
-    for k in range(places, places + n_days - moved):
-        out[new, k] = vectors[row, np.uint64(k + moved)]
-    out[new, places + n_days] = never

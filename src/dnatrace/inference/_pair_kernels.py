@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 NONE = -1
+CHUNK = 64  # people that one thread takes at a time
 _NOBODY = 2**31  # more than any id
 
 
@@ -58,85 +59,191 @@ def _kept(starts: Any, days: Any, e: Any, first: Any) -> Any:
 
 
 @njit(cache=True)
-def _copy_days(source: Any, first: Any, n: Any, target: Any, place: Any) -> None:
-    for k in range(n):
-        target[place + k] = source[first + k]
+def _run_end(people: Any, at: Any, end: Any, other: Any) -> Any:
+    """Return where an ordered list that has `other` from a place on has somebody else."""
+    while at < end and people[at] == other:
+        at += 1
+    return at
 
 
 @njit(cache=True)
-def _run_length(people: Any, at: Any, other: Any) -> Any:
-    """Return how often `other` stands in an ordered list from a place on."""
-    n = 0
-    while at + n < people.size and people[at + n] == other:
-        n += 1
-    return n
+def _next(heard: Any, h: Any, h_end: Any, told: Any, g: Any, g_end: Any) -> Any:
+    """Return the first person of two ordered lists."""
+    other = np.int64(heard[h]) if h < h_end else np.int64(_NOBODY)
+    return min(other, np.int64(told[g])) if g < g_end else other
+
+
+@njit(cache=True)
+def _size(
+    row: Any,
+    others: Any,
+    reverse: Any,
+    starts: Any,
+    days: Any,
+    heard: Any,
+    told: Any,
+    met: Any,
+    first: Any,
+) -> tuple[Any, Any]:
+    """Return how many entries and contacts a person has with today's.
+
+    `row` is their first entry and the end; `met` says where those stand whom they heard and told
+    today: first and end, first and end.
+    """
+    h, h_end, g, g_end = met
+    e, end = row
+    entries, contacts = end - e, starts[end] - starts[e] + h_end - h
+    other = _next(heard, h, h_end, told, g, g_end)
+    while e < end or other != _NOBODY:
+        if e == end or others[e] > other:
+            entries += 1
+        elif starts[e] == starts[e + 1] or days[starts[e]] < first:
+            kept = _kept(starts, days, e, first)
+            contacts -= starts[e + 1] - starts[e] - kept
+            leaves = kept == 0 and _kept(starts, days, reverse[e], first) == 0
+            entries -= leaves and others[e] != other
+        if e < end and others[e] <= other:
+            met_today = others[e] == other
+            e += 1
+            if not met_today:
+                continue
+        h, g = _run_end(heard, h, h_end, other), _run_end(told, g, g_end, other)
+        other = _next(heard, h, h_end, told, g, g_end)
+    return entries, contacts
 
 
 @njit(cache=True)
 def _merge(
-    pairs: Any, person: Any, heard: Any, told: Any, day: Any, first: Any, place: Any, into: Any
-) -> Any:
-    """Merge a person's entries with whom they heard and told on `day`; return where they end.
+    row: Any,
+    others: Any,
+    reverse: Any,
+    starts: Any,
+    days: Any,
+    heard: Any,
+    told: Any,
+    met: Any,
+    day: Any,
+    first: Any,
+    place: Any,
+    new_others: Any,
+    origins: Any,
+    new_starts: Any,
+    new_days: Any,
+    only: Any,
+) -> None:
+    """Write a person's entries with whom they met today from `place` on: first entry, first day.
 
-    `place` is the first entry and the first day to write in `into` (others, origins, starts, days),
-    which is written when it is not empty. Arrays are taken out of their tuples once: in the loop
-    each access would count references.
+    Else as `_size`; arrays one by one, because those of a tuple would count references.
     """
-    _, others, reverse, starts, days, _ = pairs
-    new_others, origins, new_starts, new_days = into
-    writes = new_starts.size > 0
-    e, end = pairs.offsets[person], pairs.offsets[person + 1]
-    h, g = 0, 0
+    h, h_end, g, g_end = met
+    e, end = row
     at, c = place
-    while True:
-        other = np.int64(heard[h]) if h < heard.size else np.int64(_NOBODY)
-        if g < told.size:
-            other = min(other, np.int64(told[g]))
-        while e < end and others[e] < other:  # did not meet today
-            kept = _kept(starts, days, e, first)
-            if kept > 0 or _kept(starts, days, reverse[e], first) > 0:
-                if writes:
-                    new_others[at], origins[at], new_starts[at] = others[e], e, c
-                    _copy_days(days, starts[e + 1] - kept, kept, new_days, c)
-                at += 1
-                c += kept
+    other = _next(heard, h, h_end, told, g, g_end)
+    while e < end or other != _NOBODY:
+        old = e < end and others[e] <= other
+        today = not old or others[e] == other
+        kept = _kept(starts, days, e, first) if old else 0
+        if not today and kept == 0 and _kept(starts, days, reverse[e], first) == 0:
             e += 1
-        if other == _NOBODY:
-            return at, c
-        new = _run_length(heard, h, other)
-        h += new
-        g += _run_length(told, g, other)
-        met = e < end and others[e] == other
-        kept = _kept(starts, days, e, first) if met else 0
-        if writes:
-            new_others[at], origins[at], new_starts[at] = other, e if met else NONE, c
-            if met:
-                _copy_days(days, starts[e + 1] - kept, kept, new_days, c)
-            new_days[c + kept : c + kept + new] = day
-        e += met
+            continue
+        new_others[at] = others[e] if old else other
+        origins[at] = e if old else NONE
+        new_starts[at] = c
+        begin = starts[e + 1] - kept if old else 0
+        if kept == 1:  # most; a copy of many would be set up first
+            new_days[c] = days[begin]
+        else:
+            for k in range(kept):
+                new_days[c + k] = days[begin + k]
+        now = c + kept
+        e += old
+        if today:
+            after = _run_end(heard, h, h_end, other)
+            for _ in range(after - h):
+                new_days[now] = day
+                now += 1
+            h, g = after, _run_end(told, g, g_end, other)
+            other = _next(heard, h, h_end, told, g, g_end)
+        only[at] = new_days[c] - first if now == c + 1 else NONE
         at += 1
-        c += kept + new
+        c = now
+
+
+@njit(cache=True)
+def _sizes_of(
+    pairs: Any, heard: Any, told: Any, first: Any, people: Any, end: Any, sizes: Any
+) -> None:
+    """Fill the sizes of people up to `end`."""
+    offsets, others, reverse, starts, days, _ = pairs
+    heard_from, senders = heard
+    told_from, receivers = told
+    for i in range(people, end):
+        row = offsets[i], offsets[i + 1]
+        met = heard_from[i], heard_from[i + 1], told_from[i], told_from[i + 1]
+        entries, contacts = _size(
+            row, others, reverse, starts, days, senders, receivers, met, first
+        )
+        sizes[i + 1, 0], sizes[i + 1, 1] = entries, contacts
 
 
 @njit(cache=True, parallel=True)
-def _sizes(pairs: Any, heard: Any, told: Any, day: Any, first: Any, into: Any) -> Any:
+def _sizes(pairs: Any, heard: Any, told: Any, first: Any) -> Any:
+    """Return the numbers of entries and of contacts of everybody, int64 [people + 1, 2]."""
     n_people = pairs.offsets.size - 1
     sizes = np.zeros((n_people + 1, 2), dtype=np.int64)
-    start = np.zeros(2, dtype=np.int64)
-    for i in prange(n_people):
-        mine = heard[1][heard[0][i] : heard[0][i + 1]]
-        theirs = told[1][told[0][i] : told[0][i + 1]]
-        entries, contacts = _merge(pairs, i, mine, theirs, day, first, start, into)
-        sizes[i + 1, 0], sizes[i + 1, 1] = entries, contacts
+    for chunk in prange((n_people + CHUNK - 1) // CHUNK):
+        end = min((chunk + 1) * CHUNK, n_people)
+        _sizes_of(pairs, heard, told, first, chunk * CHUNK, end, sizes)
     return sizes
+
+
+@njit(cache=True)
+def _fill_of(
+    pairs: Any,
+    heard: Any,
+    told: Any,
+    day: Any,
+    first: Any,
+    places: Any,
+    into: Any,
+    people: Any,
+    end: Any,
+) -> None:
+    """Fill the entries of people up to `end`."""
+    offsets, others, reverse, starts, days, _ = pairs
+    heard_from, senders = heard
+    told_from, receivers = told
+    new_others, origins, new_starts, new_days, only = into
+    for i in range(people, end):
+        row, place = (offsets[i], offsets[i + 1]), (places[i, 0], places[i, 1])
+        met = heard_from[i], heard_from[i + 1], told_from[i], told_from[i + 1]
+        _merge(
+            row,
+            others,
+            reverse,
+            starts,
+            days,
+            senders,
+            receivers,
+            met,
+            day,
+            first,
+            place,
+            new_others,
+            origins,
+            new_starts,
+            new_days,
+            only,
+        )
 
 
 @njit(cache=True, parallel=True)
 def _fill(pairs: Any, heard: Any, told: Any, day: Any, first: Any, places: Any, into: Any) -> None:
-    for i in prange(pairs.offsets.size - 1):
-        mine = heard[1][heard[0][i] : heard[0][i + 1]]
-        theirs = told[1][told[0][i] : told[0][i + 1]]
-        _merge(pairs, i, mine, theirs, day, first, places[i], into)
+    """Fill `into`, others, origins, starts, days and the day of who met once, from `places` on."""
+    n_people = pairs.offsets.size - 1
+    for chunk in prange((n_people + CHUNK - 1) // CHUNK):
+        end = min((chunk + 1) * CHUNK, n_people)
+        _fill_of(pairs, heard, told, day, first, places, into, chunk * CHUNK, end)
 
 
 @njit(cache=True)
@@ -154,17 +261,27 @@ def _reverse(offsets: Any, others: Any) -> Any:
     return reverse
 
 
-@njit(cache=True)
-def _slots(starts: Any, days: Any, reverse: Any) -> Any:
-    """Return a number for every entry that needs vectors, in order."""
-    slots = np.full(reverse.size, NONE, dtype=np.int32)
-    n = 0
-    for e in range(reverse.size):
-        r = reverse[e]
-        once = starts[e + 1] - starts[e] == 1 and starts[r + 1] - starts[r] == 1
-        if not once or days[starts[e]] != days[starts[r]]:
-            slots[e] = n
-            n += 1
+@njit(cache=True, parallel=True)
+def _slots(offsets: Any, reverse: Any, only: Any) -> Any:
+    """Return a number for every entry that needs vectors, in order.
+
+    `only` is the day of an entry with one, else `NONE`: int16 [entries].
+    """
+    n_people = offsets.size - 1
+    slots = np.empty(reverse.size, dtype=np.int32)
+    firsts = np.zeros(n_people + 1, dtype=np.int64)
+    for i in prange(n_people):
+        n = 0
+        for e in range(offsets[i], offsets[i + 1]):
+            often = only[e] == NONE or only[e] != only[reverse[e]]
+            slots[e] = n if often else NONE
+            n += often
+        firsts[i + 1] = n
+    for i in range(n_people):
+        firsts[i + 1] += firsts[i]
+    for i in prange(n_people):
+        for e in range(offsets[i], offsets[i + 1]):
+            slots[e] += firsts[i] if slots[e] != NONE else 0
     return slots
 
 
@@ -195,16 +312,15 @@ def add_day(pairs: Pairs, offsets: Any, senders: Any, *, day: int, first: int) -
     """
     told = transpose(offsets, senders)
     heard = transpose(*told)  # as given, but ordered by sender within each receiver
-    nothing = np.empty(0, dtype=np.int32)
-    nowhere = (nothing, nothing, np.empty(0, dtype=np.int64), nothing)
-    sizes = np.cumsum(_sizes(pairs, heard, told, day, first, nowhere), axis=0)
+    sizes = np.cumsum(_sizes(pairs, heard, told, first), axis=0)
     n_entries, n_contacts = int(sizes[-1, 0]), int(sizes[-1, 1])
     others, origins = np.empty((2, n_entries), dtype=np.int32)
     starts = np.empty(n_entries + 1, dtype=np.int64)
     starts[-1] = n_contacts
     days = np.empty(n_contacts, dtype=np.int32)
-    _fill(pairs, heard, told, day, first, sizes, (others, origins, starts, days))
+    only = np.empty(n_entries, dtype=np.int16)
+    _fill(pairs, heard, told, day, first, sizes, (others, origins, starts, days, only))
     entry_offsets = np.ascontiguousarray(sizes[:, 0])
     reverse = _reverse(entry_offsets, others)
-    slots = _slots(starts, days, reverse)
+    slots = _slots(entry_offsets, reverse, only)
     return Pairs(entry_offsets, others, reverse, starts, days, slots), origins

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.inference import _message_kernels, _pair_kernels, _propagation_kernels
+from dnatrace.inference import _carry_kernels, _pair_kernels, _propagation_kernels
 from dnatrace.inference._message_kernels import Heard, Inbox, Model
 from dnatrace.inference._pair_kernels import Pairs
 from dnatrace.inference.course import OLD_DAYS, REACH, CourseParameters, Tables, tables
@@ -101,7 +101,7 @@ class BeliefPropagation:
 
         The last day of the window is new, the others were there yesterday; all are on the first
         call.
-        Cost: O(rounds × reach × contacts), people in parallel.
+        Cost: O(rounds × (reach + days) × contacts), people in parallel.
         """
         read = tables(self.parameters, self.test_errors, most_age=OLD_DAYS + self.n_days)
         carried = state.carried.moved(outcomes, read)
@@ -121,7 +121,7 @@ class BeliefPropagation:
         model = model._replace(news=news, quiet=self.quiet)
         inbox = silence(pairs, self.n_days)
         if self.warm:
-            _message_kernels.carry_messages(
+            _carry_kernels.carry_messages(
                 pairs, origins, state.inbox, state.pairs.slots, model, 1, inbox
             )
         awake = state.awake.copy()
@@ -150,7 +150,7 @@ class BeliefPropagation:
         for _ in range(self.rounds):
             _propagation_kernels.wake(model, heard, awake, speaks)
             change = _propagation_kernels.send_all(
-                pairs, fresh, inbox, model, OLD_DAYS, self.damping, speaks, heard
+                pairs, fresh, inbox, model, self.damping, speaks, heard
             )
             _propagation_kernels.gather_all(pairs, inbox, model, OLD_DAYS, heard)
             if change < self.tolerance:
@@ -211,6 +211,7 @@ def model_of(
     transmissions = np.ascontiguousarray(read.transmissions[:, :0:-1])
     return Model(
         transmissions=transmissions,
+        spread=np.pad(transmissions, ((0, 0), (len(outcomes), len(outcomes)))),
         most_transmission=float(transmissions.max()),
         groups=groups,
         prior=prior,

@@ -51,6 +51,7 @@ def write(
     *,
     names: Sequence[str] | None = None,
     first_date: date | None = None,
+    first_day: int = 0,
 ) -> None:
     """Write one row per person and day (person, day, S, E, I, R), whole or not at all.
 
@@ -58,19 +59,21 @@ def write(
         beliefs: [people, days, 4].
         path: ends in .csv or .parquet.
         names: by id, for a column `name`; None writes none.
-        first_date: of day 0, for a column `date`; None writes none.
+        first_date: of the first day, for a column `date`; None writes none.
+        first_day: its number; below 0 for days before those of the lists.
     """
     check_format(path)
     n_people, n_days, _ = beliefs.shape
     columns: dict[str, Any] = {
         "person": np.repeat(np.arange(n_people, dtype=np.int32), n_days),
-        "day": np.tile(np.arange(n_days, dtype=np.int32), n_people),
+        "day": np.tile(np.arange(first_day, first_day + n_days, dtype=np.int32), n_people),
     }
     if names is not None:
         padded = pa.array([_name(names, person) for person in range(n_people)])
         columns["name"] = padded.take(pa.array(columns["person"]))
     if first_date is not None:
-        columns["date"] = np.datetime64(first_date, "D") + columns["day"].astype("timedelta64[D]")
+        since = (columns["day"] - first_day).astype("timedelta64[D]")
+        columns["date"] = np.datetime64(first_date, "D") + since
     columns |= {s.name: np.ascontiguousarray(beliefs[:, :, s]).reshape(-1) for s in State}
     table = pa.table(columns)
     with replacing(path) as temporary:

@@ -63,19 +63,22 @@ def cavity_rounds(
     """Return everybody's exposures when the last round begins, as `message_rounds` does.
 
     With two rounds nothing can come back, and the result is that of `message_rounds`, to rounding.
-    Cost: O(rounds × (contacts + pairs × days + people × days)), people in parallel.
+    Cost: O(rounds × (pairs that met once + other pairs × days + people × days)), people in
+    parallel.
     """
     n_days, n_people = outcomes.shape
+    exposures = np.zeros(outcomes.shape, dtype=np.float32)
+    if rounds == 1:
+        return exposures
     model = pack_model(parameters, test_errors)
     factors = np.ones(n_people, dtype=np.float32) if susceptible is None else susceptible
     mute = np.zeros(n_people, dtype=np.bool_) if silent is None else silent
-    exposures = np.zeros(outcomes.shape, dtype=np.float32)
-    chain = np.empty((n_people, n_days, _cavity_kernels.N_NUMBERS), dtype=np.float32)
-    said, told = np.zeros((2, met.pairs.days.size), dtype=np.float32)
-    first = met.day - n_days + 1
+    lines = _cavity_kernels.lines_of(met.pairs, met.day - n_days + 1, n_days)
+    heard, told = _cavity_kernels.silence(lines), _cavity_kernels.silence(lines)
     for _ in range(rounds - 1):
-        _cavity_kernels.chains(exposures, outcomes, model, factors, chain)
-        _cavity_kernels.tell(met.pairs, first, parameters.p1, chain, mute, said, told, exposures)
-        said, told = told, said
-        exposures *= factors
+        _cavity_kernels.exchange(
+            lines, heard, outcomes, model, parameters.p1, factors, mute, exposures, told
+        )
+        heard, told = told, heard
+    _cavity_kernels.listen(lines, heard, factors, exposures)
     return exposures

@@ -102,8 +102,13 @@ def _read(
         contacts = _streamed(Path(contacts), test_rows, n_people, n_days)
     if isinstance(contacts, ContactWindow):
         size = {"n_people": contacts.n_people, "n_days": contacts.n_days}
+        for name, given in (("n_people", n_people), ("n_days", n_days)):
+            if given is not None and given != size[name]:
+                raise InputError(f"{name}: the window of contacts has {size[name]}, not {given}")
         return contacts, TestLog.from_rows(test_rows, **size)
     contact_rows = tables.read_contacts(contacts)
+    if n_people is None and not (contact_rows.size or test_rows.size):
+        raise InputError("contacts, tests: neither has a row; n_people says how many there are")
     if n_people is None:
         ids = [contact_rows.columns["sender"], contact_rows.columns["receiver"]]
         n_people = tables.infer_people(*ids, test_rows.columns["person"])

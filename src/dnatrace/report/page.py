@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
-from dnatrace.files import keep_inputs, replacing
+from dnatrace.files import check_file, keep_inputs, replacing
 from dnatrace.report import measures
 from dnatrace.report.answering import overall
 from dnatrace.report.grouping import Group, Names, group_runs, short, written
@@ -39,6 +39,7 @@ class Report:
         settings: how many groups of runs that differ only in their seed it has.
         bytes: its size.
         differences: the differences from the chosen baseline, one row per other setting.
+        left_out: names of runs that could not be read.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class Report:
     settings: int
     bytes: int
     differences: list[dict[str, Any]]
+    left_out: list[str]
 
 
 def write_report(directory: Path, out: Path | None = None, baseline: str | None = None) -> Report:
@@ -58,26 +60,30 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
             opened.
 
     Raises:
-        InputError: there is no run or no such label, a run is damaged, or the page cannot be
+        InputError: there is no run that can be read or no such label, or the page cannot be
             written.
     """
-    groups = group_runs(read_runs(directory))
-    if out is not None:
+    runs, left_out = read_runs(directory)
+    path = directory / "report.html" if out is None else out
+    if out is None:
+        check_file(path)
+    else:
         if out.suffix not in (".html", ".htm"):
             raise InputError(f"{out}: the name must end in .html")
         read = (p for n in ("*", "*/*") for p in directory.glob(n) if p.suffix != ".html")
         keep_inputs(out, read)
+    groups = group_runs(runs)
     chosen = None if baseline is None else _labelled(groups, baseline)
-    page = render(groups, chosen).encode("utf-8")
-    path = directory / "report.html" if out is None else out
+    page = render(groups, chosen, left_out).encode("utf-8")
     with replacing(path) as temporary:
         temporary.write_bytes(page)
     return Report(
         path=path,
-        runs=sum(len(group.runs) for group in groups),
+        runs=len(runs),
         settings=len(groups),
         bytes=len(page),
         differences=[] if chosen is None else measures.differences(groups, chosen),
+        left_out=left_out,
     )
 
 
@@ -89,7 +95,9 @@ def _labelled(groups: Sequence[Group], label: str) -> Group:
     return found
 
 
-def render(groups: Sequence[Group], baseline: Group | None = None) -> str:
+def render(
+    groups: Sequence[Group], baseline: Group | None = None, left_out: Sequence[str] = ()
+) -> str:
     """Return the page. All text from files is escaped; only scripts with known hashes run."""
     names = Names([group.settings for group in groups])
     results, curves = measures.results(groups), measures.curves(groups)
@@ -107,6 +115,7 @@ def render(groups: Sequence[Group], baseline: Group | None = None) -> str:
         **data,
         groups=groups,
         baseline=baseline,
+        left_out=left_out,
         styles=styles,
         scripts=scripts,
         policy=security_policy(styles, scripts),

@@ -1,5 +1,6 @@
 """Read stored runs, or say in one line what is wrong with them."""
 
+import logging
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from dnatrace.runs.nesting import flatten
 from dnatrace.runs.quantities import DAILY, EPSILONS, GROUPED, RESULTS
 
 METHOD = "method.name"
+_LOG = logging.getLogger(__name__)
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 _DAILY_COLUMNS = ("day", *dict.fromkeys(column for q in DAILY for column in q.columns))
 _RENAMED = {"isolated_ill": "isolated_exposed_or_infected"}  # columns of older stores
@@ -54,26 +56,40 @@ class StoredRun:
     label: str
 
 
-def read_runs(directory: Path) -> list[StoredRun]:
-    """Read all runs of a store, or the one run whose directory is given, in order of name.
+def read_runs(directory: Path) -> tuple[list[StoredRun], list[str]]:
+    """Read the runs of a store in order of name, or the one run whose directory is given.
 
-    Directories that are not named by a digest are not runs; those that are must be complete.
+    Directories that are not named by a digest are not runs. Those that are and are damaged are told
+    and left out, as `list_runs` does; their names are returned, too.
 
     Raises:
-        InputError: there is no run, or one of them is damaged.
+        InputError: there is no run, or none that can be read.
     """
     if not directory.is_dir():
         kind = "is a file, not a directory" if directory.exists() else "no such directory"
         raise InputError(f"{directory}: {kind}")
     if (directory / "config.json").exists() or (directory / "summary.json").exists():
-        return [read_run(directory)]
+        return [read_run(directory)], []
     try:
         names = sorted(p for p in directory.iterdir() if _DIGEST.fullmatch(p.name) and p.is_dir())
     except OSError as error:
         raise InputError(f"{directory}: cannot be read: {error.strerror or error}") from error
     if not names:
         raise InputError(f"{directory}: holds no stored run; `dnatrace run --out` makes them")
-    return [read_run(path) for path in names]
+    runs: list[StoredRun] = []
+    wrong: dict[str, InputError] = {}
+    for path in names:
+        try:
+            runs.append(read_run(path))
+        except InputError as error:
+            wrong[path.name] = error
+    if not runs:
+        first = next(iter(wrong.values()))
+        many = f"{directory}: none of its {len(wrong)} runs can be read: "
+        raise InputError(f"{many if len(wrong) > 1 else ''}{first}")
+    for told in wrong.values():
+        _LOG.warning("warning: %s; this run is left out", told)
+    return runs, list(wrong)
 
 
 def read_run(path: Path) -> StoredRun:

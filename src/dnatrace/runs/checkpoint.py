@@ -74,7 +74,7 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if self.every < 1:
             raise InputError(f"a checkpoint every {self.every} days: 1 or more")
-        files.check_place(self.path)
+        files.check_file(self.path)
         self._sweep()
 
     def check(self, simulator: Any) -> None:

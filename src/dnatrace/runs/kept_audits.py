@@ -19,13 +19,16 @@ from dnatrace.runs.person_audits import PersonAudit
 
 _RATES = ("false_positive_rate", "false_negative_rate")
 _TEST_ERRORS = (*_RATES, *(f"believed_{name}" for name in _RATES))  # what phones believe
+_SECTIONS = ("method", "privacy", "seir")
+# Settings that an audit depends on; of a policy whether phones keep a diary, with another decoder.
+READ = (*_SECTIONS, "policy", *(f"tests.{key}" for key in _TEST_ERRORS))
 _NAMED = 3  # differences that are listed one by one
 
 
 def audited_settings(config: RunConfig) -> dict[str, Any]:
     """Return the values that an audit depends on: not the city, the days or the seed."""
     values = config.effective()
-    kept = {key: values[key] for key in ("schema", "method", "privacy", "seir") if key in values}
+    kept = {key: values[key] for key in ("schema", *_SECTIONS) if key in values}
     tests = values.get("tests", {})
     return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if tests.get(key) is not None}}
 

@@ -15,21 +15,33 @@ _LOG = logging.getLogger("dnatrace")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 
 
-def list_runs(store: Path) -> list[dict[str, Any]]:
+def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """Return what distinguishes the runs of a store, and their results, sorted by name.
 
-    Shares are fractions of the population; a number that is absent or unbounded is None.
+    Shares are fractions of the population; a number that is absent or unbounded is None. Runs that
+    are damaged are told and left out; their names are returned, too.
 
     Raises:
-        InputError: there is no store, or a run is damaged.
+        InputError: there is no store, or no run that can be read.
     """
-    complete = stores.stored_runs(store)
-    for path in sorted({p for p in store.iterdir() if _DIGEST.fullmatch(p.name)} - {*complete}):
-        _LOG.warning("warning: %s: is not a complete run and is left out", path)
-    rows = [_row(run) for run in complete]
+    complete = [store] if stores.is_complete(store) else stores.stored_runs(store)
+    named = {p for p in store.iterdir() if _DIGEST.fullmatch(p.name) and p.is_dir()}
+    wrong = {p.name: f"{p}: is not a complete run" for p in sorted(named - {*complete})}
+    rows = []
+    for run in complete:
+        try:
+            rows.append(_row(run))
+        except InputError as error:
+            wrong[run.name] = str(error)
+    if not rows and wrong:
+        first = next(iter(wrong.values()))
+        many = f"{store}: none of its {len(wrong)} runs can be read: "
+        raise InputError(f"{many if len(wrong) > 1 else ''}{first}")
     if not rows:
         raise InputError(f"{store}: holds no stored run; `dnatrace run --out` makes them")
-    return rows
+    for told in wrong.values():
+        _LOG.warning("warning: %s; this run is left out", told)
+    return rows, list(wrong)
 
 
 def _row(run: Path) -> dict[str, Any]:
@@ -43,7 +55,7 @@ def _row(run: Path) -> dict[str, Any]:
         "label": stores.read_label(run),
         "method": summary.get("method"),
         "variant": privacy.get("release"),
-        "epsilon": privacy.get("epsilon") if privacy.get("noise") is not None else None,
+        "epsilon": _number(privacy.get("epsilon")) if privacy.get("noise") is not None else None,
         "unit": privacy.get("unit") if privacy.get("noise") is not None else None,
         **{key: summary.get(key) for key in _PLACES},
         "peak_infected": _number(summary.get("peak_infected")),

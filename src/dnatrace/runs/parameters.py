@@ -12,18 +12,19 @@ from dnatrace.settings import Settings
 
 _HEAD = """# Parameters
 
-Every key of the configuration: for TOML files, `--set key=value` and `dt.RunConfig`. This page is
-what `dnatrace config parameters` prints: it is generated from the fields of the settings, and a
-test fails when it is stale. Shares are fractions in [0, 1]. A key that only some methods or
-simulators know says which; the others ignore it. A table `[method.NAME]` applies to that method
-alone. Names in brackets are older or shorter names that are still accepted. "DNA paper" is
-Romijnders et al., *DNA: Differentially private Neural Augmentation for contact tracing*.
+This page lists every key of the configuration, for TOML files, `--set key=value` and
+`dt.RunConfig`. It is what `dnatrace config parameters` prints, generated from the fields of the
+settings; a test fails when it is stale. Shares are fractions in [0, 1]. Where only some methods,
+simulators or policies know a key, they are named after "for"; a method ignores keys of other
+methods. A table `[method.NAME]` applies to that method alone. Names in brackets are older or
+shorter names that are still accepted. "DNA paper" is Romijnders et al., *DNA: Differentially
+private Neural Augmentation for contact tracing*.
 
 """
 _FOOT = """
-The presets {presets} say in comments what
-they change and why (`src/dnatrace/preset_files/`). The figures of the city are in
-`src/dnatrace/reference_data/parameters.csv`, with their source beside them.
+Comments in the presets {presets} say what
+they change and why (`src/dnatrace/preset_files/`). The parameters of the city are in
+`src/dnatrace/reference_data/parameters.csv`, with their sources.
 """
 
 
@@ -117,7 +118,7 @@ def as_markdown() -> str:
     for key, known in described_settings().items():
         named = f"`{key}`" + (f" (`{known.short}`)" if known.short else "")
         default = "absent" if known.default is None else f"{known.default}"
-        whose = f"; of {', '.join(known.of)}" if known.of else ""
+        whose = f"; for {', '.join(known.of)}" if known.of else ""
         lines.append(f"| {named} | {default} | {known.meaning}{whose} | {known.source} |")
     presets = ", ".join(f"`{name}`" for name in preset_names())
     return _HEAD + "\n".join(lines) + "\n" + _FOOT.format(presets=presets)

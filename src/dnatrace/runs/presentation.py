@@ -6,11 +6,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from dnatrace.runs.config import RunConfig
 from dnatrace.runs.console import print_table
 from dnatrace.runs.quantities import shown, written_summary
 from dnatrace.runs.run import RunResult
 
 _BARS = "▁▂▃▄▅▆▇█"
+_MANY_AT_FIRST = 0.05  # of the people: docs/limitations.md
 
 
 def show_run(result: RunResult) -> None:
@@ -30,6 +32,8 @@ def show_run(result: RunResult) -> None:
     console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
     if not s["peak_reached"]:
         console.print("Infections still rise on the last day: the peak is yet to come.")
+    if (line := first_infections_line(result.config, s["people"])) is not None:
+        console.print(line, highlight=False)
     short = s["days"] < result.config.seir.window
     console.print(privacy_line(s["privacy"], so_far=short), highlight=False)
     if s["privacy"]["floor"] is not None:
@@ -39,6 +43,17 @@ def show_run(result: RunResult) -> None:
         f"{t['total']:.1f} s: simulate {t['simulate']:.1f}, infer {t['infer']:.1f}, "
         f"release {t['release']:.1f}",
         highlight=False,
+    )
+
+
+def first_infections_line(config: RunConfig, people: int) -> str | None:
+    """Return that more are infected at first than phones expect, if so; None else."""
+    first = min(config.n_initially_infected, people)
+    if first <= _MANY_AT_FIRST * people:
+        return None
+    return (
+        f"{first:,} of {people:,} people are infected at first, more than phones expect: what they "
+        "tell each other may not pay here (`--set initially_infected`)."
     )
 
 

@@ -13,7 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from dnatrace._version import __version__
-from dnatrace.errors import InputError, require_callable, require_text
+from dnatrace.errors import (
+    InputError,
+    require_callable,
+    require_path,
+    require_text,
+    require_whole,
+)
 from dnatrace.inference.exchange import Exchange, ExchangeKind, NeighbourRounds, OwnTests
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import PrivateMethod
@@ -99,7 +105,7 @@ def run(
     track: Track | None = None,
     watch: Callable[[dict[str, Any]], None] | None = None,
     checkpoint: Path | str | None = None,
-    checkpoint_every: int = DEFAULT_EVERY,
+    checkpoint_every: int | None = None,
 ) -> RunResult:
     """Run one epidemic with contact tracing, from the first infections to the last day.
 
@@ -120,7 +126,7 @@ def run(
         track: wraps the days, for instance with a progress bar.
         watch: called with the row of every day as it ends; an exception it raises ends the run.
         checkpoint: a file that keeps the state of the run: a killed run resumes, bit for bit.
-        checkpoint_every: how many days pass between two checkpoints.
+        checkpoint_every: how many days pass between two checkpoints; 10 when None.
 
     Raises:
         InputError: something is wrong; the message says what, in one line.
@@ -192,17 +198,24 @@ def _run_days(
 
 
 def _checkpoint(
-    config: RunConfig, method: Any, name: str | None, path: Path | str | None, every: int
+    config: RunConfig, method: Any, name: str | None, path: Path | str | None, every: int | None
 ) -> Checkpoint | None:
     """Return the checkpoint of a run, which must have a name; None if there is none."""
+    require_path(checkpoint=path)
+    require_whole(checkpoint_every=every)
     if path is None:
+        if every is not None:
+            raise InputError("checkpoint_every has no effect without checkpoint")
         return None
     if method is not None and name is None:
         raise InputError("checkpoint: a method given as an object needs a name, too")
     parts = (config.method, config.simulator, config.policy, method)
     packages = {type(part).__module__.split(".")[0] for part in parts} - {"builtins"}
     return Checkpoint(
-        path=Path(path), digest=config.digest, every=every, packages=tuple(sorted(packages))
+        path=Path(path),
+        digest=config.digest,
+        every=DEFAULT_EVERY if every is None else every,
+        packages=tuple(sorted(packages)),
     )
 
 

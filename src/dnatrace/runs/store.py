@@ -41,15 +41,6 @@ _LONGEST_LABEL = 100  # characters
 _ABANDONED_SECONDS = 24 * 3600.0  # for writers on other machines; writing takes seconds
 
 
-def check_store(store: Path) -> None:
-    """Raise if a store could not be written, before the work is done rather than after."""
-    nearest = next(p for p in (store, *store.absolute().parents) if p.exists())
-    if not nearest.is_dir():
-        raise InputError(f"{store}: cannot be written: {nearest} is a file, not a directory")
-    if not os.access(nearest, os.W_OK):
-        raise InputError(f"{store}: cannot be written: no permission in {nearest}")
-
-
 def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Path:
     """Write a run with its figure and return its directory; an earlier one is replaced.
 
@@ -65,7 +56,7 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
     files = render(result) | figure
     clear_leftovers(store)
     final = store / result.config.digest
-    before = read_label(final)
+    before = _earlier_label(final)
     kept = check_label(label) if label is not None else before
     if before and kept != before:
         _LOG.info("the label '%s' of this run becomes '%s'", before, kept)
@@ -73,6 +64,15 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
         files["label.txt"] = f"{kept}\n".encode()
     write_files(files, store, final.name, replace=True)
     return final
+
+
+def _earlier_label(run: Path) -> str:
+    """Return the label of a run that is replaced; a damaged one is told and gone."""
+    try:
+        return read_label(run)
+    except InputError as error:
+        _LOG.warning("%s; the label is lost", error)
+        return ""
 
 
 def check_label(label: str) -> str:
@@ -277,6 +277,18 @@ def read_json(run: Path, name: str) -> dict[str, Any]:
 def read_ledger(run: Path) -> dict[str, Any]:
     """Read the ledger of a stored run, or raise saying what is wrong."""
     ledger = read_json(run, "ledger.json")
-    if not {"target", "spent", "releases"} <= set(ledger):
+    costs = "target" in ledger and _are_costs(ledger.get("spent"))
+    releases = ledger.get("releases")
+    rows = isinstance(releases, list) and all(isinstance(row, dict) for row in releases)
+    if not (costs and rows):
         raise InputError(f"{run / 'ledger.json'}: is damaged: it is not a ledger")
     return ledger
+
+
+def _are_costs(spent: Any) -> bool:
+    """Tell whether costs are numbers, or None where they have no bound."""
+    if not isinstance(spent, dict):
+        return False
+    epsilons = (value for key, value in spent.items() if re.fullmatch("per_.*_epsilon", key))
+    known = {"releases", "sound"} <= set(spent) and isinstance(spent.get("delta"), int | float)
+    return known and all(isinstance(value, int | float | None) for value in epsilons)

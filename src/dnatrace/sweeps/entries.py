@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from dnatrace.errors import (
     InputError,
@@ -34,20 +36,28 @@ def check(configs: Any) -> None:
         require_config(config, "dt.compare takes a list of configurations")
     if not isinstance(several, list | tuple):
         raise InputError("dt.compare takes a list of configurations, or a dict by label, not one")
+    labels = [*configs] if isinstance(configs, Mapping) else []
+    for kind in (str, Real):  # a column of a table holds one of them
+        if labels and all(isinstance(label, kind) for label in labels):
+            return
+    if labels:
+        raise InputError(f"labels: give texts, or numbers alone, not {labels!r}")
 
 
-def check_seeds(seeds: Any) -> None:
-    """Raise unless this is a list of distinct whole numbers."""
+def checked_seeds(given: Any) -> tuple[int, ...]:
+    """Return the seeds of a list or array; raise unless they are distinct whole numbers."""
+    seeds = given.tolist() if isinstance(given, np.ndarray) else given
     if (
         not isinstance(seeds, Sequence)
         or isinstance(seeds, bytes)
         or not all(isinstance(seed, Integral) for seed in seeds)
     ):
-        raise InputError(f"seeds: give a list such as [1, 2, 3], not {seeds!r}")
+        raise InputError(f"seeds: give a list such as [1, 2, 3], not {given!r}")
     if seeds and min(seeds) < 0:
         raise InputError(f"seeds: must be at least 0, not {min(seeds)}")
     if len(set(seeds)) < len(seeds):
         raise InputError("seeds: one of them is given twice, which would count it twice")
+    return tuple(map(int, seeds))
 
 
 def check_where(*, workers: Any, cluster: Any, store: Any, track: Any) -> None:

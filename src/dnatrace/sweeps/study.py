@@ -25,8 +25,8 @@ from dnatrace.sweeps import costs, view
 from dnatrace.sweeps.entries import (
     Entry,
     check,
-    check_seeds,
     check_where,
+    checked_seeds,
     config_of,
     labelled,
     name_of,
@@ -62,6 +62,12 @@ class Study(Generic[Label]):
     failures: dict[Label, Failure] = field(default_factory=dict)
     baseline: Label | None = None
     groups: dict[Label, list[list[dict[str, Any]]]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        n, labels = len(self.seeds), ", ".join(map(repr, self.summaries))
+        return (
+            f"<Study: {labels or 'nothing'} on {n} seed{'s' if n != 1 else ''}; table() compares>"
+        )
 
     def against(self, baseline: Label) -> "Study[Label]":
         """Return the same study with tables that show paired differences from a label."""
@@ -294,7 +300,10 @@ def run_study(
 
 def _stored(run: Path) -> Found:
     """Return summary and groups of a stored run."""
-    groups = pq.read_table(run / "groups.parquet").to_pylist()
+    try:
+        groups = pq.read_table(run / "groups.parquet").to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{run}: is damaged, remove it: {str(error).splitlines()[0]}") from error
     return stores.read_json(run, "summary.json"), groups
 
 
@@ -358,7 +367,7 @@ def compare(
         RuntimeError: a run failed; finished runs are in the store.
     """
     check(configs)
-    check_seeds(seeds)
+    seeds = checked_seeds(seeds)
     check_where(workers=workers, cluster=cluster, store=store, track=track)
     by_label = dict(configs) if isinstance(configs, Mapping) else labelled(configs)
     if not by_label or not seeds:

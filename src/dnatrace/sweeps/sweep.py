@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from dnatrace.errors import InputError
+from dnatrace.files import check_directory
 from dnatrace.methods.base import release_of
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
@@ -180,7 +181,6 @@ def sweep(
     Raises:
         InputError: the store cannot be written, or the cluster cannot be reached.
     """
-    stores.check_store(store)
     stores.clear_leftovers(store)
     report = SweepReport(store=store)
     missing = []
@@ -194,6 +194,7 @@ def sweep(
         _LOG.warning("%d stored runs were made by another version or commit", report.other_code)
     if not missing:
         return report
+    check_directory(store)
     finished = execute(
         missing,
         workers=workers,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from dnatrace.errors import InputError
-from dnatrace.files import replacing
+from dnatrace.files import check_directory, replacing
 from dnatrace.networks.architecture import WINDOW
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.training.samples import BY_CELL, BY_SAMPLE, Samples, concatenate
@@ -190,6 +190,7 @@ class DatasetWriter:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{self.directory}: cannot be made: {error.strerror}") from error
+        check_directory(self.directory)
         model = (self.parameters, self.test_errors)
         self._splits = {
             name: _Shards(directory=self.directory, name=name, model=model) for name in SPLITS

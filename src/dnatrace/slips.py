@@ -1,0 +1,106 @@
+"""What in contact lists may be a slip: told, a few lines however many there are, never mended."""
+
+import difflib
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+
+from dnatrace.lists import Lists
+
+_EARLY = 2  # days on which nobody can be in I in the model yet: E comes first
+# Ids of digits that are no plain number: 007, 0x1F, 12e4.
+_NOT_PLAIN = re.compile(
+    rb"(?:^|[,;\t])(0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+)(?=[,;\t\r\n]|$)", re.MULTILINE
+)
+_MANY = 10  # possible ids per person; from here on they are hardly positions in a list
+_TOLD = 3  # possible slips of each kind that are listed one by one
+_SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may differ
+
+
+def possible_slips(read: Lists) -> list[str]:
+    """Return possible slips in ids, one line each; a few lines however many there are."""
+    alone = read.without_contacts()
+    lines = _early(read) + _not_plain(read) + _gaps(read)
+    lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
+    if len(alone) > _TOLD:
+        lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
+    spellings: dict[str, list[str]] = {}
+    for name in read.names or ():
+        spellings.setdefault(_seen(name.casefold()), []).append(name)
+    same = [_told_apart(names) for names in spellings.values() if len(names) > 1]
+    return lines + [f"{names} are taken for different people" for names in same[:_TOLD]]
+
+
+def _seen(name: str) -> str:
+    """Return a name as it looks: accents in one way, no signs that nobody sees, single spaces."""
+    if name.isascii():
+        return " ".join(name.split())
+    visible = "".join(sign for sign in name if unicodedata.category(sign) != "Cf")
+    return " ".join(unicodedata.normalize("NFC", visible).split())
+
+
+def _told_apart(names: list[str]) -> str:
+    """Return names; those that look the same are spelled out."""
+    look_same = len({_seen(name) for name in names}) < len(names)
+    return " and ".join(map(ascii if look_same else repr, names))
+
+
+def _early(read: Lists) -> list[str]:
+    columns = read.tests.columns
+    early = (columns["positive"] == 1) & (columns["day"] < _EARLY)
+    n = int(np.count_nonzero(early))
+    if not n:
+        return []
+    said = (
+        f"{n} positive test{'s' if n > 1 else ''} on the first two days say{'' if n > 1 else 's'}"
+    )
+    why = "everybody is taken for susceptible on day 0 (infer --days-before 14 begins earlier)"
+    return [f"{read.tests.name}: {said} nothing: {why}"]
+
+
+def _not_plain(read: Lists) -> list[str]:
+    """Return which ids of CSV files look different once they are read as numbers."""
+    lines = []
+    for rows in (read.contacts, read.tests) if read.names is None else ():
+        path = Path(rows.name)
+        if path.suffix == ".parquet" or not path.is_file():
+            continue
+        if found := _NOT_PLAIN.search(path.read_bytes()):
+            written = found[1].decode("ascii")
+            lines.append(
+                f"{path}: {written} is read as the number {_number(written)} "
+                "(dnatrace infer --id-map takes ids for names)"
+            )
+    return lines
+
+
+def _number(written: str) -> int:
+    """Return what a number in hexadecimals, with an exponent or with zeros before it is."""
+    if "x" in written.lower():
+        return int(written, 16)
+    return int(float(written)) if "e" in written.lower() else int(written)
+
+
+def _gaps(read: Lists) -> list[str]:
+    """Return a warning if most ids are unused: then they are names rather than positions."""
+    columns = (*(read.contacts.columns[c] for c in ("sender", "receiver")),)
+    ids = np.unique(np.concatenate([*columns, read.tests.columns["person"]]))
+    if read.names is not None or not ids.size or ids[-1] + 1 < _MANY * ids.size:
+        return []
+    told = f"{read.contacts.name}: ids go up to {ids[-1]} and {ids.size} of them are in the lists"
+    return [
+        f"{told}: the others are taken for people, too (dnatrace infer --id-map: ids are names)"
+    ]
+
+
+def _alone(read: Lists, person: int) -> str:
+    """Return that a person has no contact, and which id may have been meant."""
+    text = f"{read.tests.person(person)} is tested and in no contact"
+    if read.names is None:
+        return text
+    tested_alone = set(read.without_contacts())
+    others = [name for i, name in enumerate(read.names) if i not in tested_alone]
+    close = difflib.get_close_matches(read.names[person], others, n=1, cutoff=_SIMILAR)
+    return f"{text}; did you mean {close[0]}?" if close else text
