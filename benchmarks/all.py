@@ -85,7 +85,7 @@ def plain_loops(scale: Scale) -> list[dict[str, Any]]:
     """Return closed loops of the methods that promise no privacy, beside `fn`."""
     found = [
         in_own_process("benchmarks.inference", "--loop", scale.sizes[0], method)
-        for method in ("fn", "one-round", "bp")
+        for method in inference.LOOPS
     ]
     return _rows("without privacy", found)
 
