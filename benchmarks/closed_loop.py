@@ -3,7 +3,8 @@
 Runs have 100 days and 2 threads. Every size runs in a process of its own, once to compile and once
 to measure. No other simulator is run here; the figures it is compared with are published or were
 measured on the same kind of machine and are named in docs/performance.md. What is compared within
-the run is the growth with people: the ratio to a tenth of them.
+the run is the growth with people: the ratio to a tenth of them. Seconds are given by phase: `build`
+draws the population, `respond` is the policy in the evening, `rest` is what belongs to no phase.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import build_simulator, run
 
 DAYS = 100
+PHASES = ("build", "simulate", "window", "test", "infer", "release", "respond", "measure")
 
 
 def simulate(n_people: int, days: int) -> float:
@@ -30,18 +32,19 @@ def simulate(n_people: int, days: int) -> float:
 
 def measure(n_people: int, method: str, days: int = DAYS) -> dict[str, Any]:
     numba.set_num_threads(min(2, numba.get_num_threads()))
-    row: dict[str, Any] = {"people": n_people, "method": method}
+    row: dict[str, Any] = {"people": n_people, "method": method, "days": days}
     if method == "simulator":
         simulate(2_000, 5)
         start = time.process_time()
         row["total_s"] = simulate(n_people, days)
-        phases = {"simulate": row["total_s"], "test": 0.0, "infer": 0.0, "release": 0.0}
+        phases = {"simulate": row["total_s"]}
     else:
         run(RunConfig(people=2_000, days=16, method=method))
         start = time.process_time()
         phases = run(RunConfig(people=n_people, days=days, method=method)).seconds
         row["total_s"] = phases["total"]
-    row |= {f"{phase}_s": phases[phase] for phase in ("simulate", "test", "infer", "release")}
+    row |= {f"{phase}_s": phases.get(phase, 0.0) for phase in PHASES}
+    row["rest_s"] = row["total_s"] - sum(phases.get(phase, 0.0) for phase in PHASES)
     row["processor_s"] = time.process_time() - start
     row["person_days_per_s"] = n_people * days / row["total_s"]
     row["peak_gb"] = peak_gigabytes()

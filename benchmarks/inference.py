@@ -11,8 +11,8 @@ contact against the number of people, alone.
 
 import argparse
 import json
-import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -178,6 +178,31 @@ def enumeration_seconds_per_person(n_days: int) -> float:
     return ROUNDS * seconds(one_person, repeats=3)
 
 
+def by_people(sizes: Sequence[int]) -> list[dict[str, Any]]:
+    """Measure 14 days, and tell how many times faster than enumeration that is."""
+    rows = [in_own_process("benchmarks.inference", "--one", n, 14) for n in sizes]
+    for row in rows:
+        twin = enumeration_seconds_per_person(14) * row["people"]
+        row["times_faster_than_enumeration"] = twin / row["infer_1_thread_s"]
+        from_rows = row["from_rows_s"]
+        row["rows_over_infer"] = from_rows and from_rows / row["infer_2_thread_s"]
+    return rows
+
+
+def by_length(n_people: int) -> list[dict[str, Any]]:
+    """Measure windows of other lengths against that of 14 days."""
+    rows = [in_own_process("benchmarks.inference", "--one", n_people, d) for d in (7, 14, 28)]
+    return [
+        {
+            "people": n_people,
+            "days": row["days"],
+            "infer_1_thread_s": row["infer_1_thread_s"],
+            "ratio_to_14_days": row["infer_1_thread_s"] / rows[1]["infer_1_thread_s"],
+        }
+        for row in rows
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, type=int, metavar=("PEOPLE", "DAYS"))
@@ -199,26 +224,8 @@ def main() -> None:
     if options.loops:
         return
     sizes = [n for n in (10_000, 100_000, 1_000_000) if n <= options.most_people]
-    results = [in_own_process("benchmarks.inference", "--one", n, 14) for n in sizes]
-    for r in results:
-        twin = enumeration_seconds_per_person(14) * r["people"]
-        r["times_faster_than_enumeration"] = twin / r["infer_1_thread_s"]
-        r["rows_over_infer"] = (r["from_rows_s"] or math.nan) / r["infer_2_thread_s"]
-        r["from_rows_s"] = r["from_rows_s"] or math.nan
-    print_table("14 days, 5 rounds, by number of people", results)
-    lengths = [in_own_process("benchmarks.inference", "--one", 10_000, d) for d in (7, 14, 28)]
-    base = lengths[1]["infer_1_thread_s"]
-    print_table(
-        "10,000 people, by length of the window",
-        [
-            {
-                "days": r["days"],
-                "infer_1_thread_s": r["infer_1_thread_s"],
-                "ratio_to_14_days": r["infer_1_thread_s"] / base,
-            }
-            for r in lengths
-        ],
-    )
+    print_table("14 days, 5 rounds, by number of people", by_people(sizes))
+    print_table("10,000 people, by length of the window", by_length(10_000))
 
 
 if __name__ == "__main__":

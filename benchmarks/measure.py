@@ -45,10 +45,16 @@ def in_own_process(module: str, *arguments: object) -> dict[str, Any]:
 
 
 def print_table(title: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Print rows under their column names, numbers with four digits."""
-    texts = [{k: v if isinstance(v, str) else f"{v:,.4g}" for k, v in r.items()} for r in rows]
+    """Print rows under their column names, numbers with four digits, what is None as a dash."""
+    texts = [{k: _shown(v) for k, v in r.items()} for r in rows]
     widths = {k: max(len(k), *(len(t[k]) for t in texts)) for k in texts[0]}
     print(f"\n{title}")
     print("  ".join(k.rjust(w) for k, w in widths.items()))
     for t in texts:
         print("  ".join(t[k].rjust(w) for k, w in widths.items()), flush=True)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else f"{value:,.4g}"

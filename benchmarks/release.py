@@ -8,6 +8,7 @@ budgets) is carried along.
 """
 
 import argparse
+import json
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,6 +28,10 @@ from dnatrace.privacy.accounting import Target
 from dnatrace.privacy.noise import FastNoise, SecureNoise
 
 SECURE_DRAWS = 2_000
+TIMED = (
+    *("public-only", "fn", "traditional", "per-message"),
+    *("dpfn", "dpfn-s", "dna", "tally", "headcount"),
+)
 ALARM, CLOSENESS = Alarm(low=0.3, high=0.9), Closeness(bounds=(0.0, 2.0, 6.0))
 # People found positive within 14 days alarm: below 1 % of people while an epidemic is contained.
 SHARES_ALARMING = (0.002, 0.02, 0.1, 0.3, 1.0)
@@ -79,39 +84,44 @@ def secure_microseconds() -> float:
     return 1e6 * draw / SECURE_DRAWS
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", type=int, default=10_000)
-    options = parser.parse_args()
-    numba.set_num_threads(min(2, numba.get_num_threads()))
-    facts = facts_of(options.people)
+def releases(facts: Facts) -> list[dict[str, Any]]:
+    """Time one release of every method and variant, beside the inference before it."""
     public, secret = facts
+    model: dict[str, Any] = {"parameters": PARAMETERS, "test_errors": TEST_ERRORS}
 
     def infer() -> None:
-        model: dict[str, Any] = {"parameters": PARAMETERS, "test_errors": TEST_ERRORS}
         exposures = fn.message_rounds(secret.window, public.outcomes, rounds=ROUNDS, **model)
         fn.infected(exposures, public.outcomes, **model)
 
     baseline = seconds(infer, repeats=15)
     rows = [{"method": "inference (baseline)", "ms": 1e3 * baseline, "over_inference": 1.0}]
-    for name in (
-        "public-only",
-        "fn",
-        "traditional",
-        "per-message",
-        "dpfn",
-        "dpfn-s",
-        "dna",
-        "tally",
-        "headcount",
-    ):
+    for name in TIMED:
         for release in METHODS[name].releases() or (None,):
             time = release_seconds(name, release, facts)
             label = f"{name} {release or ''}".strip()
             rows.append({"method": label, "ms": 1e3 * time, "over_inference": time / baseline})
-    print_table(f"one release to {options.people:,} people, 2 threads", rows)
-    print_table("the statistic alone: distinct people against contacts", head_count_rows(facts))
-    print(f"\nsecure back end: {secure_microseconds():.0f} µs per draw")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true", help="all figures as one JSON object")
+    options = parser.parse_args()
+    numba.set_num_threads(min(2, numba.get_num_threads()))
+    facts = facts_of(options.people)
+    found = {
+        "people": options.people,
+        "releases": releases(facts),
+        "statistics": head_count_rows(facts),
+        "secure_us": secure_microseconds(),
+    }
+    if options.json:
+        print(json.dumps(found))
+        return
+    print_table(f"one release to {options.people:,} people, 2 threads", found["releases"])
+    print_table("the statistic alone: distinct people against contacts", found["statistics"])
+    print(f"\nsecure back end: {found['secure_us']:.0f} µs per draw")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ minute.
 """
 
 import argparse
+import json
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,25 @@ def measure(configs: list[RunConfig], workers: int) -> float:
     return time.perf_counter() - start
 
 
+def rows_of(configs: list[RunConfig], workers: Sequence[int]) -> list[dict[str, Any]]:
+    """Measure the same runs by so many workers, each against the first."""
+    method = configs[0].method.name
+    attempt(RunConfig(people=500, days=16, method=method))  # compiles, for all
+    rows: list[dict[str, Any]] = []
+    for n_workers in workers:
+        total = measure(configs, n_workers)
+        rows.append(
+            {
+                "workers": n_workers,
+                "runs": len(configs),
+                "total_s": total,
+                "s_per_run": total / len(configs),
+                "times_faster": rows[0]["total_s"] / total if rows else 1.0,
+            }
+        )
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=40)
@@ -36,22 +57,14 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=100)
     parser.add_argument("--method", default="dpfn-s")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--json", action="store_true", help="the rows as a JSON object")
     options = parser.parse_args()
     size = {"people": options.people, "days": options.days, "method": options.method}
-    attempt(RunConfig(people=500, days=16, method=options.method))  # compiles, for all
     configs = [RunConfig(**size, seed=seed) for seed in range(1, options.runs + 1)]
-    rows: list[dict[str, Any]] = []
-    for workers in options.workers:
-        total = measure(configs, workers)
-        rows.append(
-            {
-                "workers": workers,
-                "runs": options.runs,
-                "total_s": total,
-                "s_per_run": total / options.runs,
-                "times_faster": rows[0]["total_s"] / total if rows else 1.0,
-            }
-        )
+    rows = rows_of(configs, options.workers)
+    if options.json:
+        print(json.dumps(size | {"rows": rows}))
+        return
     print_table(f"{options.people:,} people, {options.days} days, {options.method}", rows)
 
 

@@ -36,12 +36,26 @@ def test_help_and_version_load_nothing_heavy():
         "try: main()\n"
         "except SystemExit as end: print('exit', end.code, file=sys.stderr)\n"
         "heavy = {'numba', 'numpy', 'pyarrow', 'scipy', 'matplotlib', 'jax', 'pydantic'}\n"
+        "heavy |= {'markdown_it', 'pygments', 'rich.markdown', 'rich.traceback'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "infer" in done.stdout
     assert done.stderr.split() == ["exit", "0", "[]"]
     assert run("--version").stdout.strip() == dnatrace.__version__
+
+
+def test_what_help_leaves_out_is_there_for_others():
+    code = (
+        "from dnatrace.cli._light import light_help\n"
+        "with light_help(): from rich.markdown import Markdown as later\n"
+        "made = later('a *word*')\n"
+        "from rich.markdown import Markdown\n"
+        "with light_help(): from rich.markdown import Markdown as again\n"
+        "print(later is Markdown, type(made) is Markdown, again is Markdown)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]
 
 
 def test_infer_prints_a_table(files):

@@ -247,12 +247,12 @@ def test_a_run_that_does_not_fit_says_what_it_needs(tmp_path):
     done = run_process("run", "--people", "1000000000", "--out", "runs", cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("dnatrace: 1,000,000,000 people need about 2,1")
+    assert done.stderr.startswith("dnatrace: 1,000,000,000 people need about 1,6")
     assert "--yes" in done.stderr
     (tmp_path / "s.toml").write_text("people = 1_000_000_000\nseeds = [1, 2]\n")
     done = run("sweep", "s.toml", "--workers", "2", cwd=tmp_path)
     assert done.returncode == 2
-    assert "need about 4,2" in done.stderr
+    assert "need about 3,3" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
 
 
@@ -274,13 +274,21 @@ def test_a_long_run_says_so_and_a_small_one_does_not(caplog):
     caplog.set_level("INFO")
     needs.check([dt.RunConfig(people=1000, days=10)])
     assert caplog.messages == []
-    needs.check([dt.RunConfig(people=1_000_000, days=1000)], yes=True)
-    assert caplog.messages == ["needs about 2.6 GB of memory and 67 minutes"]
+    needs.check([dt.RunConfig(people=2_000_000, days=1000)], yes=True)
+    assert caplog.messages == ["needs about 3.7 GB of memory and 17 minutes"]
 
 
 def test_the_estimate_grows_with_people_window_and_days():
     small = needs.estimate(dt.RunConfig(people=100_000))
-    assert 0.4e9 < small.memory_bytes < 1.5e9  # measured: 0.73 GB
+    assert 0.4e9 < small.memory_bytes < 0.7e9  # measured: 0.47 GB
     longer = needs.estimate(dt.RunConfig(people=100_000, days=200, seir={"window": 28}))
     assert longer.seconds == 2 * small.seconds
     assert longer.memory_bytes > small.memory_bytes
+
+
+def test_a_method_that_holds_more_says_so():
+    def needed(method):
+        return needs.estimate(dt.RunConfig(people=100_000, method=method))
+
+    assert needed("bp").memory_bytes > 5 * needed("headcount").memory_bytes
+    assert needed("bp").seconds > 5 * needed("fn").seconds

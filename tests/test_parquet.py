@@ -31,11 +31,21 @@ def drawn(seed, n, *, people=9, days=4):
     return np.stack([one, other, rng.integers(0, days, n)], axis=1)
 
 
-@given(seed=st.integers(0, 999), n=st.integers(0, 60), batch=st.integers(1, 20), more=st.booleans())
-@settings(max_examples=25, deadline=None)
-def test_the_window_is_that_of_all_rows_at_once(tmp_path_factory, seed, n, batch, more):
+@given(
+    seed=st.integers(0, 999),
+    n=st.integers(0, 60),
+    batch=st.integers(1, 20),
+    more=st.booleans(),
+    order=st.sampled_from((0, 1, -1)),
+    kind=st.sampled_from(("int64", "int32", "uint64", "uint8")),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_window_is_that_of_all_rows_at_once(
+    tmp_path_factory, seed, n, batch, more, order, kind
+):
     rows = drawn(seed, n)
-    kind = "int32" if more else "int64"
+    if order:  # by day, from the first on or from the last
+        rows = rows[np.argsort(order * rows[:, 2], kind="stable")]
     path = tmp_path_factory.mktemp("p") / "c.parquet"
     written(path, rows, statistics=more, kind=kind)
     assert parquet.can_stream(path)
@@ -70,6 +80,58 @@ def test_a_batch_has_no_more_rows_than_asked(tmp_path, monkeypatch):
     assert sum(sizes) == 500
     assert max(sizes) <= 30
     assert len(seen) == len(sizes) >= seen[0] == 17
+
+
+def most_kept(path, monkeypatch):
+    """Return the most rows that waited for their day to be sorted while a file was read."""
+    waiting, most = 0, 0
+    split, sort = parquet._csr.split_by_day, parquet._csr.sort_by_receiver
+
+    def splitting(senders, *others):
+        nonlocal waiting, most
+        waiting += senders.size
+        most = max(most, waiting)
+        return split(senders, *others)
+
+    def sorting(senders, *others):
+        nonlocal waiting
+        waiting -= senders.size
+        return sort(senders, *others)
+
+    monkeypatch.setattr(parquet._csr, "split_by_day", splitting)
+    monkeypatch.setattr(parquet._csr, "sort_by_receiver", sorting)
+    parquet.window_of(path, n_people=9, n_days=6, batch_rows=30)
+    assert waiting == 0
+    return most
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_day_is_sorted_when_its_last_row_has_come(tmp_path, monkeypatch, told):
+    rows = drawn(1, 4000)
+    of_a_day = int(np.bincount(rows[:, 2]).max())
+    ordered = rows[np.argsort(rows[:, 2], kind="stable")]
+    by_day = written(tmp_path / "by_day.parquet", ordered, group=100, statistics=told)
+    with monkeypatch.context() as patch:
+        assert most_kept(by_day, patch) <= of_a_day + 30
+    mixed = written(tmp_path / "mixed.parquet", rows, group=100, statistics=told)
+    with monkeypatch.context() as patch:
+        assert most_kept(mixed, patch) > 3900
+
+
+def test_few_row_groups_are_read_at_a_time(tmp_path, monkeypatch):
+    asked = []
+
+    class Watched(pq.ParquetFile):
+        def iter_batches(self, size, *, row_groups, columns):
+            asked.append((row_groups, columns))
+            return super().iter_batches(size, row_groups=row_groups, columns=columns)
+
+    path = written(tmp_path / "c.parquet", drawn(1, 50), group=8)  # the last group has two rows
+    monkeypatch.setattr(pq, "ParquetFile", Watched)
+    parquet.window_of(path, n_people=9, n_days=4, batch_rows=20)
+    groups = [[0, 1, 2], [3, 4, 5], [6]]
+    every = ["sender", "receiver", "day"]
+    assert asked == [(g, ["day"]) for g in groups] + [(g, every) for g in groups]
 
 
 @pytest.mark.parametrize(

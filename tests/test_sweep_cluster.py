@@ -23,6 +23,8 @@ from tests.sweep_stores import contents, count, wait_until
 
 pytest.importorskip("distributed")
 
+from verification import cluster as verified
+
 GRID = """
 people = 400
 days = 12
@@ -183,3 +185,47 @@ def test_the_script_of_a_cluster_that_breaks(capsys):
 
     assert script.main(["--quick"]) == 0
     assert "the same store, byte for byte" in capsys.readouterr().out
+
+
+def block(number, side, wall, processor, idle=None):
+    times = {"runs": 9, "seconds": 9 * wall, "s_per_run": wall, "processor_s_per_run": processor}
+    return {"block": number, "side": side} | times | {"idle_cluster_cores": idle}
+
+
+def test_what_a_cluster_adds_is_told_block_by_block():
+    here, there = verified.HERE, verified.THERE
+    rows = [
+        *(block(1, here, 1.0, 2.0, 0.9), block(1, there, 1.1, 2.2)),
+        *(block(2, there, 2.0, 2.1), block(2, here, 2.0, 2.0, 0.05)),
+        *(block(3, here, 1.0, 2.0, 0.05), block(3, there, 0.9, 2.1)),
+    ]
+    assert verified.added(rows, "s_per_run") == pytest.approx([0.1, 0.0, -0.1])
+    idle, own = verified.without_idle(rows)
+    assert idle == 0.05  # the first block is left out: processes start
+    name = "own_processor_s_per_run"
+    assert verified.added(own, name) == pytest.approx([0.145 / 2, 0.0, 0.055 / 2])
+    about = {
+        "runs": 9,
+        "people": 1000,
+        "days": 3,
+        "load": (1, 2),
+        "distributed": "1",
+        "broken_s": 7,
+    }
+    about |= {"same": True, "provenance": {"commit": "abc"}}
+    text = verified.page(rows, about)
+    assert "+0.0% (-10.0% to +10.0%)" in text
+    assert "byte for byte" in text
+    assert "DIFFERENT" in verified.page(rows, about | {"same": False})
+
+
+@pytest.mark.slow
+def test_a_whole_and_a_broken_cluster_are_measured(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("GOMP_SPINCOUNT", "0")  # as the script does, and back again afterwards
+    out = tmp_path / "cluster.md"
+    assert verified.main(["--quick", "--out", str(out)]) == 0
+    assert capsys.readouterr().out == out.read_text() + "\n"
+    record = json.loads((tmp_path / "cluster.json").read_text())
+    assert record["same"]
+    assert [row["runs"] for row in record["blocks"]] == [N_RUNS, N_RUNS]
+    assert len((tmp_path / "cluster.csv").read_text().splitlines()) == 3

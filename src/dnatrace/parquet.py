@@ -1,11 +1,13 @@
 """Read the contacts of a large Parquet file batch by batch.
 
-A list of 100 million rows takes 2.4 GB as three columns of 64 bits, and is copied several times on
-the way into a window. Here rows are read, checked and grouped by day one batch at a time; a row
-takes 8 bytes, and 4 once its day has been sorted.
+A list of 100 million rows has 2.4 GB as three columns of 64 bits, and several copies of it on the
+way into a window. Here days are counted first; then a batch of rows is read, checked and grouped by
+day at a time. What is kept of a row is 8 bytes, and 4 when its day has been sorted, which is done
+as soon as its last row has come: early where rows are ordered by day, else at the end of the file.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from dnatrace.errors import InputError
 from dnatrace.records import ContactWindow, DayContacts
 
 BATCH_ROWS = 2**20
-MANY_ROWS = 5_000_000  # from this size on the command reads a list this way
+MANY_ROWS = 5_000_000  # from which on the command reads a list this way
 _KNOWN = {*tables.CONTACT_COLUMNS, "kind"}
 
 Ids = NDArray[np.uint32]
@@ -47,10 +49,9 @@ def n_rows(path: Path) -> int:
 
 
 def largest(path: Path) -> tuple[int, int]:
-    """Return the largest id and the largest day of a file, -1 if it is empty.
+    """Return the largest id and the largest day of a file, -1 of an empty one.
 
-    They come from the statistics of the row groups where there are any; otherwise the columns are
-    read.
+    From the statistics of its row groups where they are there; else the columns are read.
     """
     file = _opened(path)
     found = dict.fromkeys(tables.CONTACT_COLUMNS, -1)
@@ -72,7 +73,7 @@ def largest(path: Path) -> tuple[int, int]:
 def sizes(
     path: Path, tests: tables.Rows, *, n_people: int | None = None, n_days: int | None = None
 ) -> tuple[int, int]:
-    """Return the numbers of people and days as given, or as contacts and tests call for."""
+    """Return how many people and days there are, or are called for by contacts and tests."""
     most_id, most_day = (np.array([most]) for most in largest(path))
     if n_people is None:
         n_people = tables.infer_people(most_id, tests.columns["person"])
@@ -91,7 +92,9 @@ def window_of(
 ) -> ContactWindow:
     """Return the window of a Parquet file, the same as `ContactWindow.from_rows` would.
 
-    Memory: 8 bytes per row, and about 60 bytes per row of a batch while it is read.
+    Memory: 4 bytes per row of days that are complete, 8 per row of those that have begun, and about
+    60 bytes per row of a batch while it is read. In a file that is ordered by day one day at a time
+    has begun and is not complete; in no order, all.
 
     Args:
         path: a file for which `can_stream` holds.
@@ -100,22 +103,50 @@ def window_of(
         batch_rows: how many rows are read at a time.
         track: wraps the batches, for instance with a progress bar.
     """
-    window = ContactWindow(n_people=n_people, n_days=n_days)
-    pieces: list[list[tuple[Ids, Ids]]] = [[] for _ in range(n_days)]
+    sizes = _rows_by_day(path, n_days, batch_rows)
+    begun: dict[int, _Begun] = {}
+    complete: dict[int, DayContacts] = {}
     total = -(-n_rows(path) // batch_rows)  # approximate: batches end with row groups
     batches = _batches(path, batch_rows)
     for rows, first in track(batches, total) if track else batches:
-        _split(path, rows, first, pieces, n_people)
-    for of_day in pieces:
-        senders = np.concatenate([np.empty(0, dtype=np.uint32), *(s for s, _ in of_day)])
-        receivers = np.concatenate([np.empty(0, dtype=np.uint32), *(r for _, r in of_day)])
-        of_day.clear()
-        ends = np.array([senders.size], dtype=np.uint64)
-        offsets, by_receiver = _csr.sort_by_receiver(
-            senders, receivers, np.zeros(1, dtype=np.uint64), ends, n_people
-        )
-        window.push(DayContacts(offsets=offsets, senders=by_receiver))
+        for day, senders, receivers in _split(path, rows, first, n_people, n_days):
+            if day not in begun:
+                begun[day] = _Begun.with_room(int(sizes[day]))
+            begun[day].add(senders, receivers)
+        for day in [day for day, rows_of in begun.items() if rows_of.n_rows == sizes[day]]:
+            complete[day] = begun.pop(day).sorted(n_people)
+    window = ContactWindow(n_people=n_people, n_days=n_days)
+    for day in range(n_days):
+        window.push(complete.pop(day) if day in complete else DayContacts.empty(n_people))
     return window
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Begun:
+    """The rows of a day that have come, in room for all of them."""
+
+    senders: Ids
+    receivers: Ids
+    n_rows: int = 0
+
+    @classmethod
+    def with_room(cls, size: int) -> "_Begun":
+        senders, receivers = (np.empty(size, dtype=np.uint32) for _ in range(2))
+        return cls(senders=senders, receivers=receivers)
+
+    def add(self, senders: Ids, receivers: Ids) -> None:
+        """Take in rows."""
+        place = slice(self.n_rows, self.n_rows + senders.size)
+        self.senders[place], self.receivers[place] = senders, receivers
+        self.n_rows += senders.size
+
+    def sorted(self, n_people: int) -> DayContacts:
+        """Return the contacts of the day."""
+        starts, ends = np.zeros(1, dtype=np.uint64), np.array([self.n_rows], dtype=np.uint64)
+        offsets, senders = _csr.sort_by_receiver(
+            self.senders, self.receivers, starts, ends, n_people
+        )
+        return DayContacts(offsets=offsets, senders=senders)
 
 
 def people_met(window: ContactWindow) -> tables.Columns:
@@ -135,11 +166,34 @@ def _opened(path: Path) -> Any:
     return pq.ParquetFile(path)
 
 
+def _rows_by_day(path: Path, n_days: int, batch_rows: int) -> NDArray[np.int64]:
+    """Return how many rows each day has: [days]; those outside are told when they are read."""
+    counts = np.zeros(n_days, dtype=np.int64)
+    for batch in _raw_batches(path, batch_rows, ("day",)):
+        days = batch.column("day").drop_null().to_numpy(zero_copy_only=False)
+        days = days.astype(np.int64, copy=False)
+        counts += np.bincount(days[(days >= 0) & (days < n_days)], minlength=n_days)
+    return counts
+
+
+def _raw_batches(path: Path, batch_rows: int, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield batches of so many rows at most, from a few row groups at a time.
+
+    From all of them at once the library keeps most of what it has read, and takes longer.
+    """
+    file, groups, rows = _opened(path), [], 0
+    for group in range(file.num_row_groups):
+        groups.append(group)
+        rows += file.metadata.row_group(group).num_rows
+        if rows >= batch_rows or group == file.num_row_groups - 1:
+            yield from file.iter_batches(batch_rows, row_groups=groups, columns=list(columns))
+            groups, rows = [], 0
+
+
 def _batches(path: Path, batch_rows: int) -> Iterator[tuple[tables.Columns, int]]:
-    """Yield columns of at most this many rows, and how many rows came before them."""
+    """Yield columns of so many rows at most, and how many came before them."""
     first = 0
-    file = _opened(path)
-    for batch in file.iter_batches(batch_size=batch_rows, columns=list(tables.CONTACT_COLUMNS)):
+    for batch in _raw_batches(path, batch_rows, tables.CONTACT_COLUMNS):
         columns = {}
         for name in tables.CONTACT_COLUMNS:
             column = batch.column(name)
@@ -154,31 +208,26 @@ def _batches(path: Path, batch_rows: int) -> Iterator[tuple[tables.Columns, int]
 
 
 def _split(
-    path: Path, columns: tables.Columns, first: int, pieces: list[Any], n_people: int
-) -> None:
-    """Check the rows of a batch and add those of each day to its pieces."""
+    path: Path, columns: tables.Columns, first: int, n_people: int, n_days: int
+) -> Iterator[tuple[int, Ids, Ids]]:
+    """Check the rows of a batch, then yield those of each day, a chunk at a time."""
     senders, receivers, days = (columns[c] for c in tables.CONTACT_COLUMNS)
     bad, day_senders, day_receivers, starts = _csr.split_by_day(
-        senders, receivers, days, n_people, len(pieces)
+        senders, receivers, days, n_people, n_days
     )
     if bad < senders.size:
         row = {name: int(values[bad]) for name, values in columns.items()}
-        raise _refused(path, row, first + int(bad), n_people, len(pieces))
-    for day, of_day in enumerate(pieces):
-        parts = [slice(a, b) for a, b in zip(starts[day], starts[day + 1], strict=True) if b > a]
-        if parts:
-            of_day.append(
-                (
-                    np.concatenate([day_senders[part] for part in parts]),
-                    np.concatenate([day_receivers[part] for part in parts]),
-                )
-            )
+        raise _refused(path, row, first + int(bad), n_people, n_days)
+    for day in range(n_days):
+        for start, end in zip(starts[day], starts[day + 1], strict=True):
+            if end > start:
+                yield day, day_senders[start:end], day_receivers[start:end]
 
 
 def _refused(
     path: Path, values: dict[str, int], row: int, n_people: int, n_days: int
 ) -> InputError:
-    """Return the error for a row, which is counted from 0 over the whole file."""
+    """Return what is wrong with a row, which is counted from 0 over the whole file."""
     ends = {"sender": n_people, "receiver": n_people, "day": n_days}
     meanings = {"day": f"the window of days 0 … {n_days - 1}"}
     for name, end in ends.items():

@@ -63,7 +63,7 @@ class DayLog:
         released: the scores of the day; they choose tomorrow's tests.
         selection: what the policy spent to choose today's tests; None when it published nothing.
         measures: what the policy did apart from testing and isolating positives.
-        seconds: by phase: simulate, test, infer, release.
+        seconds: by phase: simulate, window, test, infer, release, respond.
     """
 
     day: int
@@ -221,8 +221,10 @@ class Loop:
         day, clock = state.day + 1, _Clock()
         isolated, policy_state = self._isolate(state, day)
         before = self.simulator.states
-        contacts, states = self._advance(state)
+        contacts, states = self.simulator.advance(), self.simulator.states
         clock.lap("simulate")
+        self._enter(state, contacts)
+        clock.lap("window")
 
         situation = self._situation(state, isolated, before, states)
         chosen, policy_state = self.policy.choose(state.released, situation, policy_state)
@@ -239,6 +241,7 @@ class Loop:
         policy_state = self.policy.respond(told.positives, day, policy_state)
         evening = self._evening(state, situation, told, contacts, released)
         policy_state, measures = self._follow_up(evening, policy_state, n_asked=chosen.size)
+        clock.lap("respond")
         after = replace(state, day=day, queue=queue, released=released)
         after = replace(after, method=method_state, policy=policy_state, silence=silence)
         log = DayLog(
@@ -276,18 +279,15 @@ class Loop:
         self.simulator.isolate(isolated)
         return isolated, policy_state
 
-    def _advance(self, state: LoopState) -> tuple[DayContacts, NDArray[np.uint8]]:
-        """Advance the simulator, and with it the window and the log of tests.
+    def _enter(self, state: LoopState, contacts: DayContacts) -> None:
+        """Let the contacts of the day enter the window, and begin a new day without results.
 
-        Contacts between people with the app enter the window, without their kinds; the log begins a
-        new day without results.
+        Only contacts between people with the app enter, without their kinds.
         """
-        contacts = self.simulator.advance()
         met = contacts if state.has_app.all() else contacts.among(state.has_app)
         enter = state.window.push_after if self.contacts_before_tests else state.window.push
         enter(replace(met, kinds=None))
         state.log.push_day()
-        return contacts, self.simulator.states
 
     def _situation(
         self,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Exit, Option
 from typer.core import TyperCommand, TyperGroup
 
+from dnatrace.cli._light import light_help
 from dnatrace.errors import InputError
 
 if TYPE_CHECKING:
@@ -139,6 +140,11 @@ class Command(TyperCommand):
         """Return its options and arguments."""
         return _without_types(super().get_params(ctx))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write its help."""
+        with light_help():
+            super().format_help(ctx, formatter)
+
 
 class Group(TyperGroup):
     """A group of commands whose help shows flags as flags."""
@@ -146,6 +152,11 @@ class Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its options."""
         return _without_types(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write its help."""
+        with light_help():
+            super().format_help(ctx, formatter)
 
 
 class _Stderr(logging.StreamHandler[Any]):

@@ -183,6 +183,12 @@ class MethodSettings(Plugin):
     # later.
     reads_newest_day: ClassVar[bool] = False
 
+    # Estimates for `runs.needs`, measured: what it holds per person and day of the window beside
+    # contacts, and how long a run takes per person-day on two cores. Here the most of the methods
+    # that say nothing else.
+    person_day_bytes: ClassVar[float] = 60.0
+    person_day_microseconds: ClassVar[float] = 1.7
+
     @abstractmethod
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""

@@ -1,7 +1,7 @@
 """`bp`: belief propagation over days of infection. Not private: what messages can achieve."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ from dnatrace.settings import Share, setting
 class BpSettings(InfectionTimeSettings):
     """Belief propagation without privacy."""
 
+    person_day_bytes: ClassVar[float] = 1000.0
+    person_day_microseconds: ClassVar[float] = 17.0
     name: Literal["bp"] = setting("bp", NAME)
     rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
         2, "largest number of updates of everybody per day"

@@ -44,6 +44,8 @@ class DnaSettings(BeliefSettings):
     """Noise on the score plus a network."""
 
     counts_contacts: ClassVar[bool] = True
+    person_day_bytes: ClassVar[float] = 80.0
+    person_day_microseconds: ClassVar[float] = 2.6
     read_by_content: ClassVar[tuple[str, ...]] = ("model",)
     name: Literal["dna"] = setting("dna", NAME)
     model: str = setting(

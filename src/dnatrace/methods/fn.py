@@ -6,7 +6,7 @@ the shipped decoders were trained on the messages of the run's exchange.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ NEVER = -1
 class FnSettings(ScoreSettings):
     """Factorised Neighbours without privacy."""
 
+    person_day_bytes: ClassVar[float] = 20.0
+    person_day_microseconds: ClassVar[float] = 1.2
     name: Literal["fn"] = setting("fn", NAME)
     own_rounds: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = setting(
         None,

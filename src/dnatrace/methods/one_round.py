@@ -5,7 +5,7 @@ on what the sender knew before the window, never on what was heard within it.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,8 @@ from dnatrace.settings import setting
 class OneRoundSettings(InfectionTimeSettings):
     """Own-test messages, heard once, without privacy."""
 
+    person_day_bytes: ClassVar[float] = 130.0
+    person_day_microseconds: ClassVar[float] = 1.5
     name: Literal["one-round"] = setting("one-round", NAME)
     exchanges: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
         1, "exchanges of messages per day; more than one, for comparison, lets echoes come back"

@@ -1,10 +1,10 @@
 """Estimate, before a run starts, how much memory and time it needs.
 
 Memory is a base for the libraries and compiled kernels, plus, per person, `_PERSON_BYTES + window ·
-(_CONTACTS · 4 + _PERSON_DAY_BYTES)`: contacts take 4 bytes each in the window; messages, exposures
-and noisy counts take the rest. Measured on the built-in city with a window of 14 days: 2.1 kB per
-person for `tally`, 1.6 kB for `fn` (100,000 to 400,000 people). Time is proportional to
-person-days: 1.4 to 5.5 µs each on two cores.
+(_CONTACTS · 4 + bytes of the method)`: contacts take 4 bytes each in the window; what the method
+adds for messages, exposures and noisy counts, and how long it takes, its settings say
+(`person_day_bytes`, `person_day_microseconds`). Both were measured on the built-in city with a
+window of 14 days and two cores, and rounded up; docs/performance.md compares.
 """
 
 import heapq
@@ -18,11 +18,9 @@ from pathlib import Path
 from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 
-_BASE_BYTES = 0.5e9
+_BASE_BYTES = 0.4e9
 _PERSON_BYTES = 600.0
-_PERSON_DAY_BYTES = 60.0
 _CONTACTS = 12.6  # per person and day, directed
-_PERSON_DAY_SECONDS = 4e-6
 _LONG = 600.0  # seconds; from here on the estimate is announced
 _LOG = logging.getLogger(__name__)
 
@@ -40,11 +38,11 @@ class Needs:
 
 def estimate(config: RunConfig) -> Needs:
     """Return what a run needs; unknown for a simulator that decides the number of people itself."""
-    people = config.n_people or 0
-    per_person = _PERSON_BYTES + config.seir.window * (_CONTACTS * 4 + _PERSON_DAY_BYTES)
+    people, method = config.n_people or 0, config.method
+    per_person = _PERSON_BYTES + config.seir.window * (_CONTACTS * 4 + method.person_day_bytes)
     return Needs(
         memory_bytes=_BASE_BYTES + people * per_person,
-        seconds=people * config.days * _PERSON_DAY_SECONDS,
+        seconds=people * config.days * method.person_day_microseconds / 1e6,
     )
 
 

@@ -143,11 +143,11 @@ def run(
     start = time.perf_counter()
     asked = _asked(config, method, name)
     loop = build_loop(config, method=method)
-    if loop.most_tests == 0 < loop.laboratory.rules.capacity:
-        _LOG.warning(_NOBODY, loop.laboratory.rules.capacity, loop.simulator.n_people)
+    built = {"build": time.perf_counter() - start}
+    _tell_if_nobody_is_tested(loop)
     kept = _checkpoint(asked, method, name, checkpoint, checkpoint_every)
     ledger, meter = _run_days(loop, config.days, track=track, watch=watch, kept=kept)
-    seconds = meter.seconds() | {"total": time.perf_counter() - start}
+    seconds = built | meter.seconds() | {"total": time.perf_counter() - start}
     nameless = {"config_digest": None} if method is not None and name is None else {}
     return RunResult(
         config=asked,
@@ -163,6 +163,11 @@ def run(
         | {"simulator": getattr(loop.simulator, "source", "built in")}
         | nameless,
     )
+
+
+def _tell_if_nobody_is_tested(loop: Loop) -> None:
+    if loop.most_tests == 0 < loop.laboratory.rules.capacity:
+        _LOG.warning(_NOBODY, loop.laboratory.rules.capacity, loop.simulator.n_people)
 
 
 def _run_days(
