@@ -11,8 +11,8 @@ They are compared with bounds without privacy: the best inference with every mes
 preset), own tests counted with no noise and largest beliefs counted with no noise, each read by the
 shipped decoder; and with the floor, which uses no message. The report gives the peak of infected
 people in ‰ with its 90 % Student-t interval, and how far each is from the first two bounds, paired
-by seed. A store keeps finished runs; `--finished` reports the runs that it has; `--method tally` keeps
-to the rows of one method.
+by seed. A store keeps finished runs; `--finished` reports the runs that it has; `--method tally`
+keeps to the rows of one method.
 """
 
 import sys
