@@ -317,6 +317,23 @@ def test_statement_of_a_sound_run():
         assert part in text, part
 
 
+def test_a_statement_says_what_a_person_costs_at_every_delta_and_whom_to_trust():
+    """Where a person has a bound phones say own tests alone: no rounds, no enclave, no echoes."""
+    joint = Lifetime(shares=(1.0,) * 14, joint=True)
+    about, target = Provenance(method="m", release="r"), Target(epsilon=1.0)
+    unbounded = statement(ledger_of(joint), about, target=target)
+    assert unbounded.count("for one test of a person") == 0
+    assert "enclave" in unbounded
+    assert "no rounds" not in unbounded
+    person = ledger_of(replace(joint, person=(1.0,) * 14))
+    bounded = statement(person, about, target=target)
+    for delta in (1e-3, 1e-5, 1e-6):
+        cost = f"{person.epsilon(Unit.PERSON, delta):.3g} for one test of a person"
+        assert f"Cost at δ = {delta:g}: ε = {cost}" in bounded
+    assert "enclave" not in bounded
+    assert "there are no rounds and no echoes" in bounded
+
+
 def test_a_statement_promises_no_more_than_the_ledger_holds():
     lifetime = renewed_lifetime(window=14, score=Score.EXPOSED_OR_INFECTED, joint=True)
     about = Provenance(method="m", release="r")

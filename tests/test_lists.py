@@ -403,6 +403,22 @@ def test_numbers_that_are_written_otherwise_are_told(tmp_path):
         assert told == f"{said} (dnatrace infer --id-map treats ids as names)"
 
 
+def test_numbers_in_other_columns_are_no_ids(tmp_path):
+    """A postcode that is ignored, and a day with a zero before it, are not taken for ids."""
+    rows = "sender,receiver,day,postcode\n0,1,03,01234\n"
+    (tmp_path / "contacts.csv").write_text(rows, "utf-8")
+    (tmp_path / "tests.csv").write_text("person,day,positive\n0,04,1\n", "utf-8")
+    done = run("infer", "contacts.csv", "tests.csv", "--ignore-extra", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "is read as the number" not in done.stderr
+
+
+def test_many_names_that_look_the_same_are_counted(tmp_path):
+    rows = "".join(f"P{i},p{i},2\n" for i in range(5))
+    told = warned(tmp_path, rows, "")
+    assert "so are the people of 2 more names that look alike" in told
+
+
 @pytest.mark.parametrize("other", ["Jo\u0308rg", "J\u00f6rg\u200b"])
 def test_names_that_look_the_same_are_told(tmp_path, other):
     """Of two ways to write an accent, or with a sign that nobody sees."""

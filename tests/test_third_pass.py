@@ -12,15 +12,15 @@ from .command_line import run
 
 
 def test_a_positive_test_on_the_first_days_is_told_and_can_be_given_time(tmp_path):
-    """The model has nobody in I on the first two days: such a test would say nothing unseen."""
+    """The model has hardly anybody in I on the first two days: such a test would say little."""
     (tmp_path / "c.csv").write_text(
         "sender,receiver,day\nAnna,Ben,2024-03-01\nAnna,Ben,2024-03-06\n"
     )
     (tmp_path / "t.csv").write_text("person,day,positive\nAnna,2024-03-01,1\n")
     told = run("infer", "c.csv", "t.csv", "--json", cwd=tmp_path)
-    assert "t.csv: 1 positive test on the first two days says nothing" in told.stderr
+    assert "t.csv: 1 positive test on the first two days says little" in told.stderr
     earlier = run("infer", "c.csv", "t.csv", "--days-before", "14", "--json", cwd=tmp_path)
-    assert "says nothing" not in earlier.stderr
+    assert "says little" not in earlier.stderr
     first, second = (json.loads(done.stdout) for done in (told, earlier))
     assert second["first_date"] == "2024-02-16"
     before, after = (values["highest"][0]["P(E)+P(I)"] for values in (first, second))
@@ -161,6 +161,6 @@ def test_a_short_run_says_so_of_a_contact_too():
 
 def test_a_statement_without_a_run_says_what_was_played_and_knows_the_floor():
     done = run("privacy", "statement", "--epsilon", "1")
-    assert done.stdout.startswith("Of a run of 500 people and 40 days that was made for this text")
+    assert done.stdout.startswith("From a run of 500 people and 40 days that was made for this text")
     assert "not measured in this setting" not in done.stdout
     assert "Floor" in done.stdout or "FLOOR" in done.stdout

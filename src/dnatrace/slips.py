@@ -1,19 +1,20 @@
 """What in contact lists may be a slip: told, a few lines however many there are, never mended."""
 
 import difflib
-import re
 import unicodedata
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from dnatrace.lists import Lists
+from dnatrace.tables import Rows, read_file
 
-_EARLY = 2  # days on which nobody can be in I in the model yet: E comes first
+_EARLY = 2  # days on which hardly anybody can be in I in the model yet: E comes first
 # Ids of digits that are no plain number: 007, 0x1F, 12e4.
-_NOT_PLAIN = re.compile(
-    rb"(?:^|[,;\t])(0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+)(?=[,;\t\r\n]|$)", re.MULTILINE
-)
+_NOT_PLAIN = r"^\s*(?:0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+)\s*$"
+_IDS = ("sender", "receiver", "person")
 _MANY = 10  # possible ids per person; from here on they are hardly positions in a list
 _TOLD = 3  # possible slips of each kind that are listed one by one
 _SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may differ
@@ -30,7 +31,10 @@ def possible_slips(read: Lists) -> list[str]:
     for name in read.names or ():
         spellings.setdefault(_seen(name.casefold()), []).append(name)
     same = [_told_apart(names) for names in spellings.values() if len(names) > 1]
-    return lines + [f"{names} are taken to be different people" for names in same[:_TOLD]]
+    lines += [f"{names} are taken to be different people" for names in same[:_TOLD]]
+    if len(same) > _TOLD:
+        lines.append(f"so are the people of {len(same) - _TOLD} more names that look alike")
+    return lines
 
 
 def _seen(name: str) -> str:
@@ -56,8 +60,8 @@ def _early(read: Lists) -> list[str]:
     said = (
         f"{n} positive test{'s' if n > 1 else ''} on the first two days say{'' if n > 1 else 's'}"
     )
-    why = "everybody is assumed susceptible on day 0 (infer --days-before 14 begins earlier)"
-    return [f"{read.tests.name}: {said} nothing: {why}"]
+    why = "everybody is assumed susceptible before day 0 (infer --days-before 14 begins earlier)"
+    return [f"{read.tests.name}: {said} little: {why}"]
 
 
 def _not_plain(read: Lists) -> list[str]:
@@ -67,13 +71,26 @@ def _not_plain(read: Lists) -> list[str]:
         path = Path(rows.name)
         if path.suffix == ".parquet" or not path.is_file():
             continue
-        if found := _NOT_PLAIN.search(path.read_bytes()):
-            written = found[1].decode("ascii")
+        if (written := _first_not_plain(rows, path)) is not None:
             lines.append(
                 f"{path}: {written} is read as the number {_number(written)} "
                 "(dnatrace infer --id-map treats ids as names)"
             )
     return lines
+
+
+def _first_not_plain(rows: Rows, path: Path) -> str | None:
+    """Return the first id that is written otherwise than as a plain number; None if none is.
+
+    Cost: one more reading of the columns of ids, as text.
+    """
+    called = [rows.called.get(name, name) for name in _IDS if name in rows.columns]
+    table = read_file(path, as_text=called)
+    for name in called:
+        written = table[name].cast(pa.string())
+        if (place := pc.index(pc.match_substring_regex(written, _NOT_PLAIN), True).as_py()) >= 0:
+            return str(written[place]).strip()
+    return None
 
 
 def _number(written: str) -> int:

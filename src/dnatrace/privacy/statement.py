@@ -51,9 +51,16 @@ NO_MESSAGE = (
 )
 NOT_PROTECTED = (
     "who met whom, a contact's withdrawal, who is tested, the choice of the highest scores for "
-    "testing (which assumes a private selection), radio signals, and the inference before the "
-    "release, which is assumed to run encrypted or in an enclave. The guarantee covers the last "
-    "update; echoes of a person's own state through earlier rounds are part of the message."
+    "testing (which assumes a private selection), radio signals, and "
+)
+BEFORE_THE_RELEASE = (
+    "the inference before the release, which is assumed to run encrypted or in an enclave. The "
+    "guarantee covers the last update; echoes of a person's own state through earlier rounds are "
+    "part of the message."
+)
+BEFORE_THE_NOISE = (
+    "the number before noise is added to it, which whoever adds it up is assumed to keep secret. "
+    "Phones send only what follows from their owner's tests: there are no rounds and no echoes."
 )
 NOT_PROTECTED_BY_SILENCE = (
     "who met whom, who is tested, and the choice of the highest scores for testing."
@@ -131,9 +138,15 @@ def _protection(
         *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
         f"Noise: {'; '.join(noise or 'of unknown origin' for noise in ledger.noises)}.",
         *chosen,
-        f"Not protected: {NOT_PROTECTED}",
+        f"Not protected: {NOT_PROTECTED}{_trusted(ledger, delta)}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
     ]
+
+
+def _trusted(ledger: Ledger, delta: float) -> str:
+    """Return what happens before the noise: a bound for a person needs messages of own tests."""
+    bounded = ledger.epsilon(Unit.PERSON, delta) < float("inf")
+    return BEFORE_THE_NOISE if bounded else BEFORE_THE_RELEASE
 
 
 def _verdict(ledger: Ledger, target: Target | None) -> str:
@@ -189,10 +202,12 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
         release, contact, pair = (
             _number(ledger.epsilon(unit, d)) for unit in (Unit.RELEASE, Unit.CONTACT, Unit.PAIR)
         )
+        person = ledger.epsilon(Unit.PERSON, d)
+        tested = "" if person == float("inf") else f"{_number(person)} for one test of a person; "
         lines.append(
-            f"Cost at δ = {d:g}: ε = {release} for one release to one person; {contact} for one "
-            f"contact over all releases it reaches; {pair} for a pair that meets once per day on "
-            f"{PAIR_DAYS} days."
+            f"Cost at δ = {d:g}: ε = {tested}{release} for one release to one person; {contact} "
+            f"for one contact over all releases it reaches; {pair} for a pair that meets once per "
+            f"day on {PAIR_DAYS} days."
         )
     day = ledger.person_day_epsilon(delta)
     if day > ledger.epsilon(Unit.CONTACT, delta):
