@@ -161,6 +161,8 @@ def test_a_short_run_says_so_of_a_contact_too():
 
 def test_a_statement_without_a_run_says_what_was_played_and_knows_the_floor():
     done = run("privacy", "statement", "--epsilon", "1")
-    assert done.stdout.startswith("From a run of 500 people and 40 days that was made for this text")
+    assert done.stdout.startswith(
+        "From a run of 500 people and 40 days that was made for this text"
+    )
     assert "not measured in this setting" not in done.stdout
     assert "Floor" in done.stdout or "FLOOR" in done.stdout
