@@ -171,7 +171,7 @@ class Point:
     ("loaded", "reason"),
     [
         (ImportError("no module named x"), "no module named x"),
-        (dict, "it is no MethodSettings"),
+        (dict, "it is not a MethodSettings"),
         (RandomSettings, "the name 'random' is taken"),
     ],
 )

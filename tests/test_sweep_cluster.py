@@ -184,7 +184,7 @@ def test_the_script_of_a_cluster_that_breaks(capsys):
     from verification import cluster as script
 
     assert script.main(["--quick"]) == 0
-    assert "the same store, byte for byte" in capsys.readouterr().out
+    assert "the same in all three stores, byte for byte" in capsys.readouterr().out
 
 
 def block(number, side, wall, processor, idle=None):
