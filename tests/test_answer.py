@@ -1,13 +1,15 @@
 """The sentences on top of the report and of the live page, by hand."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from dnatrace.methods.public_facts import FLOOR
 from dnatrace.report.answer import Side, Told, answer, how_sure, in_odds
 from dnatrace.report.answering import overall
 from dnatrace.report.grouping import group_runs
-from dnatrace.report.reading import read_runs
+from dnatrace.report.reading import METHOD, read_runs
 
 PROVED = {
     "noise": "fast",
@@ -187,6 +189,19 @@ def test_a_store_is_answered_by_its_best_setting(report_store):
     nothing = rates["none"] / 3 * 300
     assert told[1].startswith(f"Of 300 people {infected:.0f} were infected in 20 days")
     assert f"instead of {nothing:.0f} with nothing done" in told[1]
+
+
+def test_settings_with_equally_few_infections_are_all_named(report_store):
+    """And the floor, which is not among the settings that are counted, is said to be left out."""
+    groups = group_runs(read_runs(report_store)[0])
+    one = next(group for group in groups if group.label != "none")
+    twin = replace(one, label="twin")
+    floor = replace(one, label="floor", settings=dict(one.settings) | {METHOD: FLOOR})
+    assert overall([one, twin])[0].startswith(
+        f"Of 2 settings, {one.label} and twin had equally few"
+    )
+    told = overall([one, twin, floor])[0]
+    assert told.startswith(f"Of 2 settings besides public facts alone, {one.label} and twin had")
 
 
 def test_two_settings_of_a_store_are_compared(report_store):

@@ -368,6 +368,21 @@ def test_where_the_plan_would_fail_is_said_first(plan, monkeypatch):
     assert (f"({plan.next_best}) averts more if it is wet." in said) == bool(plan.next_best)
 
 
+def test_nobody_bears_more_where_all_groups_are_alike(plan, monkeypatch):
+    same = {"n": 0.0, "n_low": 0.0, "n_high": 0.0}
+    rows = [same | {"group": group} for group in ("1", "2")]
+    monkeypatch.setattr(words, "_groups", lambda plan, by, quantity: rows)
+    assert words.bears_lines(plan)[0] == (
+        "By household size nobody bears more days at home than others."
+    )
+
+
+def test_shares_in_other_worlds_are_shares(plan):
+    for row in assumptions.rows_of(plan.study, plan.other_worlds):
+        for name in ("infected_share", "infected_share_status_quo"):
+            assert 0.0 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1.0
+
+
 def test_who_bears_it_is_told(plan):
     lines = words.bears_lines(plan)
     rows = plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist()

@@ -143,6 +143,11 @@ def test_a_report_replaces_pages_and_nothing_else(tmp_path):
     for _ in range(2):  # a page of ours may be made anew
         assert run("report", "runs", "--out", "page.html", cwd=tmp_path).returncode == 0
     assert run("report", "runs", "--out", "notes.html", "--force", cwd=tmp_path).returncode == 0
+    (tmp_path / "runs" / "report.html").write_text("mine")
+    done = run("report", "runs", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "runs" / "report.html").read_text()) == (2, "mine")
+    assert run("report", "runs", "--force", cwd=tmp_path).returncode == 0
+    assert run("report", "runs", cwd=tmp_path).returncode == 0  # a page of its own is replaced
 
 
 def test_a_label_that_is_replaced_is_told(tmp_path):

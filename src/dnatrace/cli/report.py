@@ -34,8 +34,9 @@ def report(
     from dnatrace.report.page import is_page, shown_difference
     from dnatrace.runs.quantities import SUMMARY
 
-    if out is not None and out.suffix in (".html", ".htm"):  # other suffixes are refused later
-        keep_inputs(out, (), force=force or is_page(out))
+    page = directory / "report.html" if out is None else out
+    if page.suffix in (".html", ".htm") and (out is not None or page.exists()):
+        keep_inputs(page, (), force=force or is_page(page))  # other suffixes are refused later
     written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1000:,.0f} kB"
     counts = f"runs {written.runs}, settings {written.settings}"

@@ -17,6 +17,7 @@ from dnatrace.plans.comparison import (
     PLAN,
     STATUS_QUO,
     named_interval,
+    named_spread,
     people_of,
 )
 from dnatrace.plans.instructions import share
@@ -116,7 +117,7 @@ def rows_of(study: Study[str], some: Sequence[Assumption]) -> list[dict[str, Any
         plan, quo, other = (one.label(name) for name in (PLAN, STATUS_QUO, NEXT_BEST))
         row: dict[str, Any] = {"key": one.key, "if": one.text}
         for name, label in (("infected_share", plan), ("infected_share_status_quo", quo)):
-            row |= named_interval(name, study.spread(label, "attack_rate").values)
+            row |= named_spread(name, study.spread(label, "attack_rate"))
         fewer = -study.difference(plan, quo, "attack_rate").values
         row |= named_interval("infections_averted_vs_status_quo", PER * fewer)
         home = study.difference(plan, quo, "isolation_person_days").values

@@ -124,7 +124,7 @@ def privacy_twins(action: Action, world: World, budgets: Budgets) -> Neighbours:
         for label, epsilon in (("ε", budgets.epsilon), ("lower ε", LOWER * budgets.epsilon)):
             twin = replace(action, method=method, epsilon=epsilon)
             configs[label] = twin.config(world, budgets)
-        told = f"more ε ({budgets.epsilon:g} per person instead of {LOWER * budgets.epsilon:g})"
+        told = f"all of ε ({budgets.epsilon:g} per person) instead of {LOWER * budgets.epsilon:g}"
         messages = f"private messages ({method}, ε = {budgets.epsilon:g}) instead of none"
         steps += [
             Step(key="epsilon", text=told, less="lower ε", more="ε"),
@@ -190,7 +190,7 @@ def goals_of(study: Study[str], label: str) -> dict[str, Any]:
     spent = study.summaries[label][0]["privacy"]["per_person_epsilon"]
     row: dict[str, Any] = {"epsilon": None if label in BOUNDS else spent}
     for name, found in values.items():
-        row |= _named(name, found)
+        row |= named_spread(name, found)
     for name in (NOTHING, STATUS_QUO):
         fewer = -study.difference(label, name, "attack_rate").values * PER
         row |= named_interval(f"infections_averted_vs_{name.replace(' ', '_')}", fewer)
@@ -199,10 +199,11 @@ def goals_of(study: Study[str], label: str) -> dict[str, Any]:
 
 def named_interval(name: str, values: NDArray[np.float64]) -> dict[str, float | None]:
     """Return mean, low and high end of the 90 % interval under names; no interval for one seed."""
-    return _named(name, Spread(values=values))
+    return named_spread(name, Spread(values=values))
 
 
-def _named(name: str, spread: Spread) -> dict[str, float | None]:
+def named_spread(name: str, spread: Spread) -> dict[str, float | None]:
+    """Return the same of a spread, whose interval stays within what the quantity can be."""
     low, high = spread.interval
     ends = (low, high) if spread.values.size > 1 else (None, None)
     return {name: spread.mean, f"{name}_low": ends[0], f"{name}_high": ends[1]}

@@ -216,6 +216,9 @@ def bears_lines(plan: Plan) -> list[str]:
         if len(days) < 2:
             continue
         most, least = (pick(days, key=lambda row: float(row["n"])) for pick in (max, min))
+        if most["n"] == least["n"]:
+            lines.append(f"By {by} nobody bears more days at home than others.")
+            continue
         lines.append(
             f"By {by} the most is borne by {_people(most, by)}: "
             f"{more(most, 'n', 'days at home per person')} than today; the least by "

@@ -26,8 +26,11 @@ def overall(groups: Sequence[Group]) -> list[str]:
     acting = [group for group in known if _acts(group) and group.method != FLOOR] or known
     if not acting:
         return []
-    best = min(acting, key=lambda group: sides[group.label].mean(ever_infected))
-    lead = [f"Of {len(acting)} settings, {best.label} had the fewest infections."]
+    best, *ties = _fewest_infected(acting, sides)
+    names = " and ".join(group.label for group in (best, *ties))
+    few = "equally few infections, fewer than the others" if ties else "the fewest infections"
+    besides = " besides public facts alone" if _leaves_the_floor_out(known, acting) else ""
+    lead = [f"Of {len(acting)} settings{besides}, {names} had {few}."]
     main, beside = best, _beside(best, known)
     other: Group | None = None
     if len(acting) == 2:  # two are compared; one with something to compare with comes first
@@ -39,6 +42,18 @@ def overall(groups: Sequence[Group]) -> list[str]:
     told = answer(sides[main.label], **found)
     sure = how_sure(sides[main.label], found["nothing"], other=found["other"])
     return [*(lead if len(acting) > 1 else []), *told, sure]
+
+
+def _fewest_infected(acting: Sequence[Group], sides: dict[str, Side]) -> list[Group]:
+    """Return the settings with the fewest infections: one, unless their means are the same."""
+    means = {group.label: sides[group.label].mean(ever_infected) for group in acting}
+    fewest = min(means.values())
+    return [group for group in acting if np.isclose(means[group.label], fewest, rtol=1e-9)]
+
+
+def _leaves_the_floor_out(known: Sequence[Group], acting: Sequence[Group]) -> bool:
+    labels = {group.label for group in acting}
+    return any(group.method == FLOOR and group.label not in labels for group in known)
 
 
 def _beside(main: Group, known: Sequence[Group]) -> dict[str, Group | None]:
