@@ -38,7 +38,7 @@ def report(
     if page.suffix in (".html", ".htm") and (out is not None or page.exists()):
         keep_inputs(page, (), force=force or is_page(page))  # other suffixes are refused later
     written = write_report(directory, out, baseline)
-    size = f"{written.bytes / 1000:,.0f} kB"
+    size = f"{written.bytes / 1e6:.1f} MB"
     counts = f"runs {written.runs}, settings {written.settings}"
     counts += f", left out {len(written.left_out)}" if written.left_out else ""
     rows = [
