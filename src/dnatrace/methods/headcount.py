@@ -53,7 +53,7 @@ class HeadcountSettings(MethodSettings):
     exchange: ClassVar[ExchangeKind] = ExchangeKind.OWN_TESTS
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     reads_newest_day: ClassVar[bool] = True
-    person_day_bytes: ClassVar[float] = 25.0
+    person_day_bytes: ClassVar[float] = 28.0
     person_day_microseconds: ClassVar[float] = 0.5
     name: Literal["headcount"] = setting("headcount", NAME)
     release: HeadcountRelease = setting(HeadcountRelease.DAILY, RELEASE)
