@@ -246,7 +246,6 @@ def page(rows: Sequence[dict[str, Any]], about: dict[str, Any]) -> str:
 
     idle, rows = without_idle(rows)
     alone, whole = (sum(column(side, "seconds")) for side in (HERE, THERE))
-    both = [statistics.median(column(side, "s_per_run")) for side in (THERE, HERE)]
     same = "the same in all three stores, byte for byte" if about["same"] else "DIFFERENT"
     return f"""# A sweep on a cluster
 
@@ -264,8 +263,7 @@ machine, too, processor time says more than the clock.
 {line("processor_s_per_run", "processor seconds of all processes")}
 {line("own_processor_s_per_run", "the same, without what an idle cluster takes")}
 
-Median and range over {len(rows) // 2} blocks of runs, which the two sides did by turns. In
-milliseconds the cluster adds {1000 * (both[0] - both[1]):.0f} to the time between two runs.
+Median and range over {len(rows) // 2} blocks of runs, which the two sides did by turns.
 Scheduler and workers that have nothing to do take {idle:.3f} of one core, all together, and did so
 while the other side was at work, too. With
 the start of processes, which one machine paid in every block, all runs took {alone:.0f} s on one

@@ -84,6 +84,8 @@ end: {os.getloadavg()[0]:.1f}.
 Peak of infected people {1000 * summary["peak_infected"]:.2f} ‰, ever infected
 {100 * summary["attack_rate"]:.2f} %. Memory by day is in the figure and the CSV file beside this
 page; bytes per person have the libraries in them, about 0.3 GB. Time has the checkpoints in it.
+
+![Memory by day: what was held then, and the most so far](scale.svg)
 """
 
 
