@@ -275,7 +275,7 @@ def test_a_long_run_says_so_and_a_small_one_does_not(caplog):
     needs.check([dt.RunConfig(people=1000, days=10)])
     assert caplog.messages == []
     needs.check([dt.RunConfig(people=2_000_000, days=1000)], yes=True)
-    assert caplog.messages == ["needs about 3.7 GB of memory and 17 minutes"]
+    assert caplog.messages == ["needs about 3.8 GB of memory and 17 minutes"]
 
 
 def test_the_estimate_grows_with_people_window_and_days():
