@@ -402,6 +402,20 @@ def test_who_bears_it_is_told(plan):
         assert any(f"{100 * round(idle / total, 2):.3g} % are of people not" in x for x in lines)
 
 
+def test_positive_results_and_full_quarantine_are_told(plan):
+    """What the scenario decides is part of what people must know; who chooses reads scores."""
+    action = replace(plan.action, tests=1.0, method=FLOOR, epsilon=0.0, by_score=0.25, score_days=5)
+    done = words.to_do(action, plan)
+    days = plan.world.usual.isolation.days
+    assert f"People who test positive stay at home for {days} days, as in the scenario." in done
+    assert any("the highest scores go first, for the rest a lot decides" in line for line in done)
+    assert "somebody must read all scores" in words.promise(action, plan)
+    alone = replace(action, method=NO_SCORES, by_score=0.0, household_days=5)
+    assert any(line.endswith("beyond it a lot decides.") for line in words.to_do(alone, plan))
+    assert "read all scores" not in words.promise(alone, plan)
+    assert not any("test positive" in x for x in words.to_do(replace(alone, tests=0.0), plan))
+
+
 def test_what_staff_do_is_told_where_there_are_any(tmp_path):
     school = World(scenario="school-term", overrides=TINY | {"people": 100, "days": 6})
     found = planned(tmp_path, world=school, effort=Effort(evaluations=4, seeds=1, first_seeds=1))

@@ -228,6 +228,15 @@ def study_files(
     }
 
 
+def write_page(
+    out: Path, text: str, rows: Sequence[dict[str, Any]], record: Mapping[str, Any]
+) -> None:
+    """Write a page of its own making, its rows as CSV and a record as JSON beside it."""
+    stem = out.stem
+    contents = {f"{stem}.md": text.encode(), f"{stem}.csv": as_csv(rows)}
+    write_all(contents | {f"{stem}.json": as_json(record)}, out.parent)
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return ""

@@ -31,7 +31,7 @@ from dnatrace.sweeps.attempts import Finished, attempt
 from dnatrace.sweeps.cluster import run_on_cluster
 from dnatrace.sweeps.processes import run_locally, thread_settings, usable_cores
 from dnatrace.sweeps.sweep import read_sweep
-from verification import pages
+from verification.closed_loop import write_page
 
 GRID = """
 people = {people}
@@ -310,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     text = page(rows, about)
     if options.out:
-        pages.write(options.out, text, rows, about | {"blocks": rows})
+        write_page(options.out, text, rows, about | {"blocks": rows})
     print(text)
     return 0 if about["same"] else 1
 

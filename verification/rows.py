@@ -29,7 +29,7 @@ from dnatrace.cli import main as command
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import tracker
 from dnatrace.runs.provenance import provenance
-from verification import pages
+from verification.closed_loop import write_page
 
 DAYS = 14
 CONTACTS = 12.6  # per person and day, as in the reference city
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = page(rows, whole, loads)
     if options.out:
         record = {"provenance": provenance(RunConfig()), "load": loads, "command": whole}
-        pages.write(options.out, text, rows, record | {"rows": rows})
+        write_page(options.out, text, rows, record | {"rows": rows})
     print(text)
     return 0 if all(row["same"] for row in rows) else 1
 

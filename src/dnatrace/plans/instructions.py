@@ -19,6 +19,7 @@ def to_do(action: Action, world: World, budgets: Budgets) -> list[str]:
     """Return what is to be done, one instruction per line."""
     return [
         *_tests(action, world, budgets),
+        *_isolation(action, world, budgets),
         *_home(action, world, budgets),
         *_scores(action),
     ] or ["Do nothing."]
@@ -44,6 +45,14 @@ def _tests(action: Action, world: World, budgets: Budgets) -> list[str]:
     return lines
 
 
+def _isolation(action: Action, world: World, budgets: Budgets) -> list[str]:
+    """Return what a positive result means, which is not decided but the scenario's."""
+    if action.tests * budgets.tests == 0.0:
+        return []
+    days = world.usual.isolation.days
+    return [f"People who test positive stay at home for {days} days, as in the scenario."]
+
+
 def _home(action: Action, world: World, budgets: Budgets) -> list[str]:
     lines = []
     if action.household_days:
@@ -59,9 +68,8 @@ def _home(action: Action, world: World, budgets: Budgets) -> list[str]:
         lines.append("A negative test of one's own ends a quarantine.")
     if lines:
         most = share(budgets.quarantine)
-        lines.append(
-            f"Never more than {most} of the people in quarantine; a lot decides beyond it."
-        )
+        first = "the highest scores go first, for the rest" if action.by_score else "beyond it"
+        lines.append(f"Never more than {most} of the people in quarantine; {first} a lot decides.")
     if has_staff(world.usual):
         kept = "as in the scenario" if action.staff else "no longer"
         lines.append(f"Staff trace contacts by hand {kept}.")

@@ -272,6 +272,8 @@ def promise(action: Action, plan: Plan) -> str:
             "runs is for simulation only."
         )
     policy = action.config(plan.world, plan.budgets).policy
+    if action.method != NO_SCORES:
+        text += " Not covered: somebody must read all scores in order to choose the highest."
     if policy.tells_of_cases:
         text += " Not covered: those who are sent home because of a case learn of it without noise."
     return text
