@@ -38,6 +38,13 @@ def require_at_least(name: str, value: float, least: float) -> None:
         raise InputError(f"{name} must be at least {least}, not {value}")
 
 
+def require_between(name: str, value: float, least: float, most: float) -> None:
+    """Raise unless `value` is a number from `least` to `most`."""
+    require_number(**{name: value})
+    if not least <= value <= most:  # also catches NaN
+        raise InputError(f"{name} must be between {least} and {most}, not {value}")
+
+
 def require_whole(**values: Any) -> None:
     """Raise unless every value is a whole number or None."""
     for name, value in values.items():
@@ -49,6 +56,11 @@ def require_kind(name: str, value: Any, kind: type) -> None:
     """Raise unless a value is an instance of a class or None."""
     if value is not None and not isinstance(value, kind):
         raise InputError(f"{name} must be a {kind.__name__}, not {value!r}")
+
+
+def is_readable(text: str) -> bool:
+    """Tell whether a text has no bytes that the encoding of the shell could not read."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def require_text(**values: Any) -> None:

@@ -1,10 +1,12 @@
-"""Write files whole or not at all, and say beforehand what could not be written."""
+"""Write files whole or not at all, say beforehand what could not be written, and read JSON."""
 
+import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from dnatrace.errors import InputError
 
@@ -97,6 +99,18 @@ def keep_inputs(out: Path, inputs: Iterable[Path], *, force: bool = True) -> Non
             raise InputError(f"{out}: is read by this command and would be overwritten")
     if not force:
         raise InputError(f"{out}: exists already; --force replaces it")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def _flush(path: Path) -> None:

@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from dnatrace.errors import InputError
+from dnatrace.files import parse_json
 
 HOST = "127.0.0.1"
 _STATIC, _CHARTS = "dnatrace.app", "dnatrace.report"
@@ -219,7 +220,7 @@ async def _body(request: Request) -> Any:
     if int(request.headers.get("content-length", 0)) > _MOST_BYTES:
         raise InputError("a question is shorter than this")
     try:
-        return json.loads(await request.body())
+        return parse_json(await request.body())
     except ValueError as error:
         raise InputError("the question is not valid JSON") from error
 

@@ -75,6 +75,8 @@ def main() -> None:
         if isinstance(error, OSError) and error.errno in _FULL:
             _drop_output()
             _fail(f"output cannot be written: {error.strerror}", 1)
+        if isinstance(error, OSError) and error.filename is not None:
+            _fail(f"{os.fsdecode(error.filename)}: {error.strerror}", 2)
         if hasattr(error, "format_message"):  # wrong usage, as reported by the parser
             _fail(_usage(error), 2)
         if type(error).__name__ == "Abort":

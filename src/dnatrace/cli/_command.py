@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Exit, Option
 from typer.core import TyperCommand, TyperGroup
 
 from dnatrace.cli._light import light_help
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, is_readable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -128,13 +129,29 @@ def _refuse_empty(given: Sequence[str]) -> None:
             raise InputError(f"{name} is empty")
 
 
+def _refuse_unreadable(given: dict[str, Any]) -> None:
+    """Raise if a value has bytes that are no text here, unless it is a file that exists.
+
+    A file can be read under any name; whatever else is given ends up in texts and in new files.
+    """
+    for name, values in given.items():
+        for value in values if isinstance(values, list | tuple) else (values,):
+            if not isinstance(value, str | Path) or is_readable(str(value)):
+                continue
+            if not (isinstance(value, Path) and value.exists()):
+                why = f"the encoding of this shell cannot read {str(value)!r}"
+                raise InputError(f"{name.replace('_', '-')}: {why}; LC_ALL=C.UTF-8 may")
+
+
 class Command(TyperCommand):
-    """A command whose help shows flags as flags, and that refuses empty values."""
+    """A command whose help shows flags as flags, and that refuses empty and unreadable values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was given."""
         _refuse_empty(args)
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        _refuse_unreadable(ctx.params)
+        return rest
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its options and arguments."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError, require_at_least, require_number
+from dnatrace.errors import InputError, require_at_least, require_between, require_number
 from dnatrace.inference import _kernels
 from dnatrace.inference.exposures import add_up_day, check_shape, exposures_of
 from dnatrace.records import Beliefs, ContactWindow, TestLog
@@ -35,6 +35,7 @@ Messages = NDArray[np.float32]  # [days, people]
 Exposures = NDArray[np.float32]  # [days, people]
 
 DEFAULT_ROUNDS = 5
+MOST_ROUNDS = 1000  # far beyond where beliefs settle: more is a slip
 MOST_LEVELS = 65_536  # two bytes per message; more would add nothing
 
 
@@ -87,7 +88,7 @@ def message_rounds(
     last day cannot change any belief of the window and is left at zero.
     """
     check_shape(window, outcomes)
-    require_at_least("rounds", rounds, 1)
+    require_between("rounds", rounds, 1, MOST_ROUNDS)
     model = pack_model(parameters, test_errors)
     exposures = np.zeros(outcomes.shape, dtype=np.float32)
     hazards = np.empty(outcomes.shape, dtype=np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace import parquet, tables
-from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
+from dnatrace.errors import InputError, require_between, require_kind, require_whole
 from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference import infection_times as times
 from dnatrace.inference.belief_propagation import propagate_window
@@ -139,7 +139,7 @@ def _by_day_of_infection(
     model: dict[str, Any] = {"parameters": course, "test_errors": test_errors}
     if chosen is Inference.BP:
         rounds = MOST_PROPAGATION_ROUNDS if rounds is None else rounds
-        require_at_least("rounds", rounds, 1)
+        require_between("rounds", rounds, 1, fn.MOST_ROUNDS)
         posterior = propagate_window(window, log.outcomes, rounds=rounds, **model)
     else:
         posterior = times.one_round_window(window, log.outcomes, **model)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.files import replacing
+from dnatrace.files import parse_json, replacing
 
 SUFFIX = ".safetensors"
 _FORMAT = 1
@@ -138,9 +138,9 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     try:
         (length,) = struct.unpack("<Q", raw[:8])
-        header, body = json.loads(raw[8 : 8 + length].decode()), raw[8 + length :]
+        header, body = parse_json(raw[8 : 8 + length].decode()), raw[8 + length :]
         about = header.pop("__metadata__")
-        metadata, stated = json.loads(about["dnatrace"]), about["seal"]
+        metadata, stated = parse_json(about["dnatrace"]), about["seal"]
         arrays, end = {}, 0
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"][0]):
             start, stop = entry["data_offsets"]

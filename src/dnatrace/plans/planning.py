@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_between
 from dnatrace.plans import assumptions, comparison
 from dnatrace.plans.actions import FLOOR, METHODS, Action, World
 from dnatrace.plans.assumptions import Assumption, other_worlds
@@ -26,6 +26,8 @@ QUICK = Effort(evaluations=12, seeds=3, first_seeds=1)
 QUICK_WORLD = {"people": 500, "days": 40, "initially_infected": 5}
 TOLERANCE = 0.05  # share of the infections averted that an easier plan may lose
 MOST_OF_FRONT = 6  # plans of the front measured on fresh seeds, in addition to the chosen one
+_MOST_EVALUATIONS = 100_000  # each is a run per seed: more is a slip
+_LAST_SEED = 2**32 - 1  # of what the search draws
 # Seeds of a plan with seed s: validation from 1,000,000 + 10,000·s on, fresh ones 5,000 later.
 _FIRST_SEED, _SEEDS_PER_PLAN, _FRESH = 1_000_000, 10_000, 5_000
 
@@ -120,8 +122,9 @@ class Planner:
     plan: Plan | None = None
 
     def __post_init__(self) -> None:
-        if self.effort.seeds > _FRESH or self.effort.evaluations < 1 or self.effort.seeds < 1:
-            raise InputError(f"a plan has 1 to {_FRESH:,} seeds and at least one evaluation")
+        require_between("seeds", self.effort.seeds, 1, _FRESH)
+        require_between("evaluations", self.effort.evaluations, 1, _MOST_EVALUATIONS)
+        require_between("seed", self.seed, 0, _LAST_SEED)
         self.effort = replace(
             self.effort, first_seeds=min(self.effort.first_seeds, self.effort.seeds)
         )

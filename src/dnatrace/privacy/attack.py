@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
-from dnatrace.errors import require_at_least
+from dnatrace.errors import require_between
+from dnatrace.privacy.audit import MOST_DRAWS
 from dnatrace.privacy.gaussian import EPSILON_RANGE, mu_of_budget
 
 Floats = NDArray[np.float64]
@@ -137,7 +138,7 @@ def attack(
         mu: the same claim as a parameter of Gaussian privacy, which limits the attackers more
             tightly (`dnatrace.methods.adversary.AdversaryGame.pooled_mu`); None for no such claim.
     """
-    require_at_least("draws", draws, 100)
+    require_between("draws", draws, 100, MOST_DRAWS)
     trial = [_matrix(sample(world, draws // 2)) for world in (0, 1)]
     direction = discriminant(trial)
     threshold = best_threshold(*(releases @ direction for releases in trial))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_between
 from dnatrace.privacy.gaussian import require_delta
 
 Floats = NDArray[np.float64]
@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 # (world 0 or 1, number of draws) → releases, float64 [draws] or [draws, releases]; fresh each call.
 Sample = Callable[[int, int], Floats]
 
+MOST_DRAWS = 100_000_000  # they are kept in memory: a gigabyte per world and release
 _THRESHOLDS = 400
 _RIDGE = 1e-10  # relative; a direction without noise keeps ten digits of weight
 
@@ -105,7 +106,7 @@ def audit(
     5.3) at 99 %.
     """
     require_delta(delta)
-    require_at_least("draws", draws, 1000)
+    require_between("draws", draws, 1000, MOST_DRAWS)
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
     trial = [_two_dimensional(sample(world, draws // 4)) for world in (0, 1)]

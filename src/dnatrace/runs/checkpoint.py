@@ -24,6 +24,7 @@ from typing import IO, Any
 from dnatrace import files
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
+from dnatrace.files import parse_json
 from dnatrace.privacy.accounting import Ledger
 from dnatrace.runs.metrics import Meter
 from dnatrace.runs.provenance import commit
@@ -127,7 +128,7 @@ class Checkpoint:
         if file.readline() != _FIRST_LINE:
             raise InputError(f"{self.path}: exists already and is not a checkpoint")
         try:
-            about = json.loads(file.readline())
+            about = parse_json(file.readline())
             begins = file.tell()
             file.seek(-len(_LAST_LINE), io.SEEK_END)
             whole = file.read() == _LAST_LINE

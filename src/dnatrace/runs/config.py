@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind
-from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS
+from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS, MOST_ROUNDS
 from dnatrace.methods.base import MethodSettings, Setup
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.headcount import HeadcountSettings
@@ -100,7 +100,7 @@ class ModelSettings(SeirParameters):
     window: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
         14, "days of contacts that are kept", source=_PAPER
     )
-    rounds: Annotated[int, Field(ge=1, strict=True)] = setting(
+    rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS, strict=True)] = setting(
         DEFAULT_ROUNDS, "updates of everybody per day", source=_PAPER
     )
     contacts_before_tests: bool = setting(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError
-from dnatrace.files import replacing
+from dnatrace.files import parse_json, replacing
 from dnatrace.methods.adversary import OwnTests
 from dnatrace.methods.base import release_of
 from dnatrace.privacy.audit import AuditResult, verdict
@@ -118,7 +118,7 @@ def read_audit(path: Path, config: RunConfig) -> str:
             the configuration.
     """
     try:
-        a = json.loads(path.read_text("utf-8"))
+        a = parse_json(path.read_text("utf-8"))
         is_whole = a.pop("checksum") == _checksum(a)
         difference = _difference(a, config)
         words = _words(a)

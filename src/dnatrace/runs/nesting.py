@@ -63,7 +63,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
 
 
@@ -86,6 +86,6 @@ def parse_setting(text: str, shortcuts: Mapping[str, str]) -> dict[str, Any]:
         raise InputError(f"--set {text}: expected section.key=value")
     try:
         value = tomllib.loads(f"value = {written}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = written.strip()
     return nested(shortcuts.get(path.strip(), path.strip()), value)

@@ -28,7 +28,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, is_readable
+from dnatrace.files import parse_json
 from dnatrace.runs import guarantees
 from dnatrace.runs.run import RunResult
 
@@ -78,7 +79,7 @@ def _earlier_label(run: Path) -> str:
 def check_label(label: str) -> str:
     """Return a label as it is stored, "" for none; raise unless it is one short line."""
     stripped = label.strip()
-    if any("\ud800" <= sign <= "\udfff" for sign in stripped):
+    if not is_readable(stripped):
         raise InputError("label: the encoding of this shell cannot read it; LC_ALL=C.UTF-8 can")
     if len(stripped) > _LONGEST_LABEL or not stripped.isprintable():
         raise InputError(f"label: give one line of at most {_LONGEST_LABEL} characters")
@@ -266,8 +267,8 @@ def read_text(run: Path, name: str) -> str:
 def read_json(run: Path, name: str) -> dict[str, Any]:
     """Read a JSON object of a stored run, or raise saying what is wrong."""
     try:
-        values = json.loads(read_text(run, name))
-    except json.JSONDecodeError as error:
+        values = parse_json(read_text(run, name))
+    except ValueError as error:
         raise InputError(f"{run / name}: is damaged: {error}") from error
     if not isinstance(values, dict):
         raise InputError(f"{run / name}: is damaged: it is not an object")

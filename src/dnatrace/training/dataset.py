@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from dnatrace.errors import InputError
-from dnatrace.files import check_directory, replacing
+from dnatrace.files import check_directory, parse_json, replacing
 from dnatrace.networks.architecture import WINDOW
 from dnatrace.seir import SeirParameters, TestErrors
 from dnatrace.training.samples import BY_CELL, BY_SAMPLE, Samples, concatenate
@@ -265,7 +265,7 @@ def read_info(directory: Path) -> DatasetInfo:
     if not path.is_file():
         raise InputError(f"{directory}: is not a complete dataset: {_DESCRIPTION} is missing")
     try:
-        stored = json.loads(path.read_text("utf-8"))
+        stored = parse_json(path.read_text("utf-8"))
         if stored["schema"] != SCHEMA_VERSION or stored["window_days"] != WINDOW:
             raise InputError(f"{path}: is of another version of dnatrace")
         return DatasetInfo(

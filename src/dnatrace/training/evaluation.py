@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_between
 from dnatrace.networks.architecture import Variant
 from dnatrace.networks.runtime import Model
 from dnatrace.privacy.gaussian import gaussian_sigma
@@ -28,6 +28,7 @@ PUBLISHED = {"fn": 0.770, "network": 0.803, "combined": 0.831}
 CONFIDENCE = 0.90
 EPSILON, DELTA = 1.0, 1e-3  # of the rows with noise
 RESAMPLINGS = 200
+_MOST_RESAMPLINGS = 10_000  # each keeps a count per person
 GROUPS = ("everybody", "not isolated")
 _PREDICTIONS = {
     Variant.COMBINED: "combined",
@@ -169,7 +170,7 @@ def evaluate(
     Algorithm 1: sensitivity p1·γ·(1 + L/C), then clipped to [0, γ].
     Cost: a sort and `resamplings` passes over the samples per row.
     """
-    require_at_least("resamplings", resamplings, 2)
+    require_between("resamplings", resamplings, 2, _MOST_RESAMPLINGS)
     samples = data.samples
     if not len(samples):
         raise InputError("there are no samples to evaluate on")

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_between
 from dnatrace.networks.architecture import WINDOW, Architecture, Kind, Variant, levels_up_to
 from dnatrace.rng import Stream
 from dnatrace.runs.metrics import area_under_roc
@@ -41,6 +41,7 @@ from dnatrace.training.scores import columns_of, fn_scores, message_shares, publ
 Floats = NDArray[np.float32]
 
 _FIRST_OFFSET = 3.0  # of log odds: one of twenty kept
+_MOST_STEPS = 1_000_000  # epochs, samples of a batch, iterations: more is a slip
 _SMALL = 1e-3  # for scores of this size or less, log odds no longer run away
 
 
@@ -68,7 +69,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "power_iterations"):
-            require_at_least(name, getattr(self, name), 1)
+            require_between(name, getattr(self, name), 1, _MOST_STEPS)
         if not 0.0 < self.last_rate <= self.rate < np.inf:
             raise InputError("learning rates must be positive and must not rise")
         if not 0 <= self.seed < 2**31:

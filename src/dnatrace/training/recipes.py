@@ -132,12 +132,12 @@ def train_models(
     """
     if not force:
         _keep_models(order)
-    order.out.mkdir(parents=True, exist_ok=True)
     data = _Data(
         info=read_info(order.dataset),
-        train=_chosen(read_samples(order.dataset, "train"), order),
-        validation=read_samples(order.dataset, "validation"),
+        train=_chosen(_of_both_kinds(order.dataset, "train"), order),
+        validation=_of_both_kinds(order.dataset, "validation"),
     )
+    order.out.mkdir(parents=True, exist_ok=True)
     return [_train_one(order, variant, data, track) for variant in order.variants]
 
 
@@ -153,6 +153,16 @@ def _keep_models(order: Order) -> None:
         # The same order gives the same bytes, so nothing is lost.
         if made.get("command") != order.command(variant) or data != read_info(order.dataset).digest:
             raise InputError(f"{path}: exists already; --force replaces it")
+
+
+def _of_both_kinds(dataset: Path, split: str) -> Samples:
+    """Return the samples of a split; raise unless some are in state I and some are not."""
+    samples = read_samples(dataset, split)
+    if samples.infected.all() or not samples.infected.any():  # both hold where there is none
+        n, infected = len(samples), int(samples.infected.sum())
+        why = f"{n} samples, {infected} of them in state I; training needs both kinds"
+        raise InputError(f"{dataset}: split '{split}' has {why}: more people, days or seeds")
+    return samples
 
 
 def _chosen(samples: Samples, order: Order) -> Samples:
