@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 from pydantic import BaseModel, Field
 
 from dnatrace.errors import InputError, closest
-from dnatrace.settings import Settings
+from dnatrace.settings import Settings, checked_value
 
 _LOG = logging.getLogger(__name__)
 
@@ -130,6 +130,8 @@ class Catalogue(Generic[P]):
         A section that was written for another plug-in loses the keys that only that one knows.
         """
         tables = {k: v for k, v in values.items() if k in self and isinstance(v, Mapping)}
+        for title, table in tables.items():
+            self._check_table(title, table)
         flat = {k: v for k, v in values.items() if k not in tables}
         if name in self and values.get("name", name) != name:
             flat = {k: v for k, v in flat.items() if not self.ignores(name, k)}
@@ -143,9 +145,35 @@ class Catalogue(Generic[P]):
         known = sorted({name for plugin in self for name in plugin.names_in_files()})
         if not any(knows(plugin, key) for plugin in self):
             raise InputError(f"unknown key '{noun}.{key}'{closest(key, known, within=f'{noun}.')}")
+        owners = [plugin for plugin in self if knows(plugin, key)]
         if key in self._own and value is not None:
-            raise InputError(f"{noun}.{key}: {noun} '{chosen.title()}' has none, not {value!r}")
+            those = " or ".join(f"'{plugin.title()}'" for plugin in owners)
+            raise InputError(f"{noun}.{key}: {noun} '{chosen.title()}' has none, but {those} has")
+        if value is not None:
+            self._check_elsewhere(owners, key, value)
         return False
+
+    def _check_elsewhere(self, owners: list[type[P]], key: str, value: Any) -> None:
+        """Raise if a value that has no effect would be wrong for each plug-in that has the key."""
+        wrong: InputError | None = None
+        for plugin in owners:
+            try:
+                checked_value(plugin, plugin.names_in_files().get(key, key), value)
+            except InputError as error:
+                wrong = wrong or error
+            else:
+                return
+        if wrong is not None:
+            raise InputError(f"{self._kind.noun}.{wrong}")
+
+    def _check_table(self, title: str, table: Mapping[str, Any]) -> None:
+        """Raise if a table under the name of a plug-in has a key that the plug-in has not."""
+        plugin = self[title]
+        for key in table:
+            if not knows(plugin, key):
+                within = f"{self._kind.noun}.{title}."
+                guess = closest(key, plugin.names_in_files(), within=within)
+                raise InputError(f"unknown key '{within}{key}'{guess}")
 
     def ignores(self, name: str, key: str) -> bool:
         """Return whether some plug-in knows a key and the named one does not."""

@@ -8,10 +8,11 @@ import difflib
 from collections.abc import Mapping
 from datetime import date, time
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from dnatrace.errors import InputError
 
@@ -51,15 +52,30 @@ class Settings(BaseModel):
             raise _explained(error, type(self)) from None
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with other values of fields, which are not checked.
+        """Return a copy with other values of fields, each checked by itself.
 
         A name that is no field would be kept without any effect, so it is refused.
         """
-        for name in update or ():
-            if name not in type(self).model_fields:
-                kind = type(self).__name__
-                raise InputError(f"'{name}' is no field of {kind}; `dt.load_config` places it")
-        return super().model_copy(update=update, deep=deep)
+        checked = {name: self._checked(name, value) for name, value in (update or {}).items()}
+        return super().model_copy(update=checked, deep=deep)
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """Return a value as the field holds it; settings of a kind of one's own are kept."""
+        kind = type(self)
+        if name not in kind.model_fields:
+            raise InputError(f"'{name}' is no field of {kind.__name__}; `dt.load_config` places it")
+        if isinstance(value, BaseModel):
+            return value
+        if isinstance(getattr(self, name), BaseModel):
+            place = f"`dt.load_config(overrides={{'{name}': …}})` places it"
+            raise InputError(f"{name}: expected settings, not {value!r}; {place}")
+        return checked_value(kind, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Raise: settings are shared and name runs, so they never change."""
+        del value
+        copy = f"model_copy(update={{'{name}': …}})"
+        raise InputError(f"{name}: settings cannot be changed; {copy} returns a changed copy")
 
     @classmethod
     def names_in_files(cls) -> dict[str, str]:
@@ -75,6 +91,24 @@ class Settings(BaseModel):
         """Return plain values under the names they have in files."""
         # Serialised as any: the settings of a method that is in no catalogue are values, too.
         return self.model_dump(mode="json", by_alias=True, serialize_as_any=True)
+
+
+def checked_value(model: type[Settings], name: str, value: Any) -> Any:
+    """Return a value as a field of a model would hold it, or raise saying what is wrong."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    try:
+        return getattr(_alone(model, name)(**{name: plain}), name)
+    except ValidationError as error:
+        raise _explained(error, model) from None
+
+
+@cache
+def _alone(model: type[Settings], name: str) -> type[BaseModel]:
+    """Return a model of one field of another, by its full name."""
+    field = model.model_fields[name]
+    kind: Any = Annotated[field.annotation, None, *field.metadata]  # None: there may be no other
+    fields: Any = {name: (kind, ...)}
+    return create_model(model.__name__, __config__=model.model_config, **fields)
 
 
 class _SettingError(InputError):

@@ -393,7 +393,8 @@ def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
         _LOG.warning("seir.%s (p1) has no effect with method '%s'", _P1, name)
     if config.tests.believed.misleads:
         _LOG.warning("the error rates of tests add up to more than 1: tests mislead")
-    held = given.get("method")
-    for key in held if isinstance(held, Mapping) else ():
-        if METHODS.ignores(config.method.name, key) and key not in METHODS:
-            _LOG.info("method.%s has no effect with method '%s'", key, config.method.name)
+    for section, catalogue in CATALOGUES.items():
+        held, name = given.get(section), getattr(config, section).name
+        for key in held if isinstance(held, Mapping) and name in catalogue else ():
+            if catalogue.ignores(name, key) and key not in catalogue:
+                _LOG.warning("%s.%s has no effect with %s '%s'", section, key, section, name)
