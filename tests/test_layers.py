@@ -19,6 +19,7 @@ FLOORS = [
     {"privacy"},
     {"methods"},
     {"policy"},
+    {"contracts"},
     {"tracing"},
     {"runs"},
     {"sweeps"},

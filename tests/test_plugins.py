@@ -6,12 +6,15 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from dnatrace.errors import InputError
+from dnatrace.methods.base import MethodSettings
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.chance import RandomSettings
+from dnatrace.methods.fn import FnSettings
 from dnatrace.plugins import Catalogue, Plugin
 from dnatrace.report import write_report
 from dnatrace.runs import store
@@ -155,6 +158,12 @@ def test_the_ranker_of_the_page_runs_and_is_stored_and_reported(tmp_path, monkey
     assert '<th scope="row">met positives 1.0</th><td>3</td>' in page
 
 
+class WithoutBuild(MethodSettings):
+    """Settings that cannot make a method."""
+
+    name: Literal["theirs"] = "theirs"
+
+
 class Point:
     """An entry point that loads what it is given."""
 
@@ -172,7 +181,10 @@ class Point:
     [
         (ImportError("no module named x"), "no module named x"),
         (dict, "it is not a MethodSettings"),
+        (ImportError("broken\nin two lines"), "broken in two lines"),
         (RandomSettings, "the name 'random' is taken"),
+        (FnSettings, "it calls itself 'fn'"),
+        (WithoutBuild, "it lacks build"),
     ],
 )
 def test_a_broken_package_of_others_is_left_out_with_a_line(loaded, reason, caplog, monkeypatch):

@@ -6,6 +6,7 @@ it stands for. Another package registers one through an entry point in the group
 """
 
 import importlib.metadata
+import inspect
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
@@ -69,11 +70,16 @@ class Catalogue(Generic[P]):
             plugin = point.load()
             if not issubclass(plugin, self._kind):
                 raise TypeError(f"it is not a {self._kind.__name__}")
+            if inspect.isabstract(plugin):
+                lacking = ", ".join(sorted(plugin.__abstractmethods__))
+                raise TypeError(f"it lacks {lacking}")
             if plugin.title() in self._plugins:
                 raise ValueError(f"the name '{plugin.title()}' is taken")
+            if plugin.title() != point.name:
+                raise ValueError(f"it calls itself '{plugin.title()}'")
         except Exception as error:  # a faulty plug-in must not keep ours from working
-            noun = self._kind.noun
-            _LOG.warning("%s '%s' of another package left out: %s", noun, point.name, error)
+            noun, why = self._kind.noun, " ".join(str(error).split())
+            _LOG.warning("%s '%s' of another package left out: %s", noun, point.name, why)
             return
         self._plugins[plugin.title()] = plugin
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.contracts import check_released, chosen_by, contacts_of, isolated_by
 from dnatrace.inference.exchange import Exchange
 from dnatrace.methods.base import Method, Needs, PublicFacts, SecretFacts
 from dnatrace.methods.silence import Silence
@@ -31,7 +32,7 @@ from dnatrace.policy.base import (
 from dnatrace.policy.laboratory import Laboratory, Queue, Sample
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.accounting import SelectionEvent
-from dnatrace.privacy.release import Released, require_released
+from dnatrace.privacy.release import Released
 from dnatrace.records import ContactWindow, DayContacts, TestLog
 from dnatrace.rng import Stream
 from dnatrace.seir import SeirParameters
@@ -221,13 +222,13 @@ class Loop:
         day, clock = state.day + 1, _Clock()
         isolated, policy_state = self._isolate(state, day)
         before = self.simulator.states
-        contacts, states = self.simulator.advance(), self.simulator.states
+        contacts, states = contacts_of(self.simulator), self.simulator.states
         clock.lap("simulate")
         self._enter(state, contacts)
         clock.lap("window")
 
         situation = self._situation(state, isolated, before, states)
-        chosen, policy_state = self.policy.choose(state.released, situation, policy_state)
+        chosen, policy_state = chosen_by(self.policy, state.released, situation, policy_state)
         selection = self._selection(policy_state)
         sample, told, queue = self._test(state, chosen, states, isolated)
         clock.lap("test")
@@ -266,7 +267,7 @@ class Loop:
     ) -> tuple[Released, Any, Silence]:
         """Let the method release scores; people without the app have none."""
         released, method_state = self.method.release(public, secret, state.method)
-        require_released(released)
+        check_released(released, self.method, public.n_people)
         silence = state.silence.after(self.method, released, public, secret, state.method)
         if not state.has_app.all():
             released = released.without(~state.has_app)
@@ -274,7 +275,7 @@ class Loop:
 
     def _isolate(self, state: LoopState, day: int) -> tuple[NDArray[np.bool_], Any]:
         """Tell the simulator which of the living stay at home."""
-        isolated, policy_state = self.policy.isolate(day, state.policy)
+        isolated, policy_state = isolated_by(self.policy, day, state.policy, state.has_app.size)
         isolated = isolated & (self.simulator.states != CourseState.DEATH)
         self.simulator.isolate(isolated)
         return isolated, policy_state

@@ -59,6 +59,7 @@ for name in (
 
 def main() -> None:
     """Run the command line; exit with 0 for success, 1 for failure, 2 for wrong input."""
+    _open_streams()
     _make_legible()
     _widen_help()
     try:
@@ -83,6 +84,13 @@ def main() -> None:
             _fail("interrupted", 130)
         raise
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_streams() -> None:
+    """Let output that nobody wants go nowhere: a shell can close it, and then it is None."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _usage(error: Any) -> str:

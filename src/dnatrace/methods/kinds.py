@@ -201,7 +201,7 @@ class PrivateMethod(ABC):
         history = (*past, *self._protect(query, past, public))
         released = mechanisms.publish_processed(
             history,
-            lambda noisy: self.decode(noisy, prepared, public),
+            lambda noisy: self._decoded(noisy, prepared, public),
             day=public.day,
             n_people=public.n_people,
             noise=self.setup.noise,
@@ -209,6 +209,14 @@ class PrivateMethod(ABC):
         )
         remembered = self.remember(prepared)
         return released, Memory(public=remembered, secret=query.memory, history=history)
+
+    def _decoded(self, noisy: Floats, prepared: Any, public: PublicFacts) -> Floats:
+        """Return the scores of `decode`; raise if there is none for anybody."""
+        scores = self.decode(noisy, prepared, public)
+        if np.isnan(scores).all():
+            name, day = type(self).__name__, public.day
+            raise InputError(f"{name}.decode returned NaN for everybody on day {day}")
+        return scores
 
     def _protect(
         self, query: Query, past: Sequence[Protected], public: PublicFacts

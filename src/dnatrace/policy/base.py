@@ -101,7 +101,10 @@ class Policy(Protocol):
         """Return who stays at home on that day, bool [people], and the next state."""
 
     def choose(self, released: Released, situation: Situation, state: Any) -> tuple[Ids, Any]:
-        """Return whom to test, and the next state."""
+        """Return whom to test, each once and at most `most_tests`, and the next state.
+
+        A policy that follows up, or has an attribute `beyond_capacity` that is true, may go beyond.
+        """
 
     def respond(self, positives: Ids, day: int, state: Any) -> Any:
         """Return the state after these people learned of a positive result on that day."""

@@ -129,7 +129,7 @@ def run(
         method: an object to use instead of the configuration's method: a `methods.base.Method` or
             a `methods.ranker.Ranker`. Without a `name` its result cannot be stored.
         name: what the object is called in stores, including its version; it identifies the run.
-        track: wraps the days, for instance with a progress bar.
+        track: `track(days, n)` yields all n days, for instance `tqdm(days, total=n)`.
         watch: called with the row of every day as it ends; an exception it raises ends the run.
         checkpoint: a file that keeps the state of the run: a killed run resumes, bit for bit.
         checkpoint_every: how many days pass between two checkpoints; 10 when None.
@@ -198,6 +198,10 @@ def _run_days(
         del log  # holds a good part of the memory, which the next day needs
         if kept is not None and day % kept.every == 0 and day < n_days:
             kept.save(Begun(loop=loop, state=state, meter=meter, ledger=ledger))
+    if state.day < n_days:
+        raise InputError(
+            f"track: it ended after day {state.day} of {n_days}; it must yield every day"
+        )
     if kept is not None:
         kept.remove()
     return ledger, meter

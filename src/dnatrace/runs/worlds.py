@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -247,6 +247,7 @@ class ScriptedPolicy:
         alone: whether nobody else is tested.
     """
 
+    beyond_capacity: ClassVar[bool] = True  # who is named is tested, whatever the laboratory takes
     usual: Policy
     named: Mapping[int, Ids]
     alone: bool

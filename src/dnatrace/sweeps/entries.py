@@ -36,12 +36,22 @@ def check(configs: Any) -> None:
         require_config(config, "dt.compare takes a list of configurations")
     if not isinstance(several, list | tuple):
         raise InputError("dt.compare takes a list of configurations, or a dict by label, not one")
+    _check_names([entry for entry in several if isinstance(entry, tuple)])
     labels = [*configs] if isinstance(configs, Mapping) else []
     for kind in (str, Real):  # a column of a table holds one of them
         if labels and all(isinstance(label, kind) for label in labels):
             return
     if labels:
         raise InputError(f"labels: give texts, or numbers alone, not {labels!r}")
+
+
+def _check_names(entries: Sequence[tuple[Any, ...]]) -> None:
+    """Raise if two objects have one name, since a name stands for all runs of an object."""
+    named: dict[str, Any] = {}
+    for entry in entries:
+        name = name_of(entry)
+        if name is not None and named.setdefault(name, entry[1]) is not entry[1]:
+            raise InputError(f"name '{name}': two objects have it, and a name identifies runs")
 
 
 def checked_seeds(given: Any) -> tuple[int, ...]:

@@ -269,7 +269,7 @@ def read_info(directory: Path) -> DatasetInfo:
         if stored["schema"] != SCHEMA_VERSION or stored["window_days"] != WINDOW:
             raise InputError(f"{path}: is of another version of dnatrace")
         return DatasetInfo(
-            grid=np.array(stored["grid"], dtype=np.float32),
+            grid=_checked_grid(stored["grid"]),
             parameters=SeirParameters(**stored["parameters"]),
             test_errors=TestErrors(**stored["test_errors"]),
             splits={name: _SPLIT.validate_python(stored["splits"][name]) for name in SPLITS},
@@ -279,6 +279,13 @@ def read_info(directory: Path) -> DatasetInfo:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is damaged: {error!r}") from error
+
+
+def _checked_grid(values: Any) -> NDArray[np.float32]:
+    grid = np.array(values, dtype=np.float32)
+    if grid.ndim != 1 or grid.size < 2 or not (np.diff(grid) > 0.0).all():
+        raise ValueError("the levels of messages do not rise")
+    return grid
 
 
 def read_samples(directory: Path, split: str) -> Samples:
