@@ -291,3 +291,14 @@ def test_a_sweep_names_a_run_that_is_damaged(tmp_path):
     done = command("sweep", "study.toml", "--store", "runs", cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert f"runs/{path.name}: is damaged, remove it: " in done.stderr
+
+
+def test_a_store_given_for_one_of_its_runs_names_one(tmp_path):
+    small = ("--people", "60", "--days", "2", "-q", "--out", "runs")
+    assert command("run", *small, cwd=tmp_path).returncode == 0
+    (run,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    hint = f"but a store of them; name one, such as runs/{run.name}"
+    told = f"dnatrace: runs: is not a stored run, {hint}\n"
+    for name in ("ledger", "statement"):
+        done = command("privacy", name, "runs", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, told)

@@ -257,7 +257,10 @@ def stored_runs(store: Path) -> list[Path]:
 def read_text(run: Path, name: str) -> str:
     """Read a file of a stored run, or raise naming what is missing."""
     if not (run / "summary.json").is_file():
-        raise InputError(f"{run}: is not a stored run")
+        inner = sorted(run.iterdir()) if run.is_dir() else []
+        held = next((path for path in inner if is_complete(path)), None)
+        hint = "" if held is None else f", but a store of them; name one, such as {held}"
+        raise InputError(f"{run}: is not a stored run{hint}")
     try:
         return (run / name).read_text("utf-8").rstrip()
     except (OSError, UnicodeDecodeError) as error:
