@@ -1,5 +1,6 @@
 """`dnatrace plan`."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 # By budgets, options and the search, in every run of a plan.
 _DECIDED = (
-    "seed",
-    "method.name",
-    "method.release",
-    "tests.capacity",
-    "privacy.epsilon",
-    "privacy.unit",
+    *("seed", "method.name", "method.release", "privacy.epsilon", "privacy.unit"),
+    *("tests.capacity", "policy.most_tests", "policy.most_quarantined"),
+    *("policy.symptoms.capacity", "policy.symptoms.waits_at_home"),
+    *("policy.household.days", "policy.household.trigger", "policy.household.negative_ends"),
+    *("policy.quarantine.days", "policy.quarantine.most_at_once", "policy.quarantine.capacity"),
+    *("policy.quarantine.negative_ends", "policy.release_tests.capacity"),
 )
 
 
@@ -95,8 +96,8 @@ def _made(planner: "Planner") -> "Plan":
 def _check(planner: "Planner", out: Path | None) -> None:
     """Raise, before the work is done, if the world is wrong or the files cannot be written."""
     world = planner.world
+    refuse_set(world.settings, lambda key: not _is_decided(key), "is what a plan decides")
     world.usual  # noqa: B018 - raises when a setting is wrong
-    refuse_set(world.settings, lambda key: key not in _DECIDED, "is what a plan decides")
     refuse_set(
         world.settings, lambda key: key not in world.overrides, "is given by an option or --quick"
     )
@@ -105,16 +106,35 @@ def _check(planner: "Planner", out: Path | None) -> None:
             check_directory(directory)
 
 
+def _is_decided(key: str) -> bool:
+    """Return whether a plan decides a key, which may name its table: policy.levers.most_tests."""
+    from dnatrace.runs.config import CATALOGUES
+
+    section, _, rest = key.partition(".")
+    table_name, _, within = rest.partition(".")
+    named = within and table_name in CATALOGUES.get(section, ())
+    return (f"{section}.{within}" if named else key) in _DECIDED
+
+
 def _command_line(planner: "Planner", quick: bool) -> str:
     """Return the command that repeats the plan, without the folders of this machine."""
+    from dnatrace.plans.planning import QUICK_WORLD
+
     world, budgets, effort = planner.world, planner.budgets, planner.effort
-    size = {} if quick else world.overrides
-    parts = [f"dnatrace plan --scenario {world.scenario} --tests {budgets.tests:g}"]
-    parts += [f"--quarantine {budgets.quarantine:g} --epsilon {budgets.epsilon:g}"]
-    parts += [f"--set {text}" for text in world.settings]
+    usual = QUICK_WORLD if quick else {}
+    size = {name: value for name, value in world.overrides.items() if usual.get(name) != value}
+    parts = [f"dnatrace plan --scenario {world.scenario} --tests {_exact(budgets.tests)}"]
+    parts += [f"--quarantine {_exact(budgets.quarantine)} --epsilon {_exact(budgets.epsilon)}"]
+    parts += [f"--set {shlex.quote(text)}" for text in world.settings]
     parts += [f"--{name} {value}" for name, value in size.items()]
     parts += [f"--evaluations {effort.evaluations} --seeds {effort.seeds} --seed {planner.seed}"]
     return " ".join([*parts, *(["--quick"] if quick else [])])
+
+
+def _exact(value: float) -> str:
+    """Return a number as short as it can be read back."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
