@@ -50,13 +50,15 @@ def plan(
     ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
+    force: Annotated[bool, Option("--force", help="Replace an existing plan.")] = False,
 ) -> Answer:
     """Say what to do within budgets of tests, quarantine and privacy.
 
     Searches levers, their sizes, methods and ε on validation seeds; the recommendation, the front
     of alternatives and the value of a little more of each budget are measured on fresh seeds.
     Quarantine means staying at home for a reason other than a positive result of one's own. Budgets
-    hold on every day. Runs are kept in the store, so that an interrupted call resumes.
+    hold on every day. Runs are kept in the store, so that an interrupted call resumes; files in OUT
+    that are not of this very plan are replaced only with --force.
 
     Example: dnatrace plan --scenario autumn --tests 0.01 --quarantine 0.02 --epsilon 5 --out plan
     """
@@ -76,6 +78,7 @@ def plan(
             where={"workers": workers, "cluster": cluster},
         )
         _check(planner, out)
+        _keep_others(planner, quick, None if force else out)
         found = _made(planner)
     return _answer(found, quick, out, _command_line(planner, quick))
 
@@ -104,6 +107,14 @@ def _check(planner: "Planner", out: Path | None) -> None:
     for directory in (out, planner.store):
         if directory is not None:
             check_directory(directory)
+
+
+def _keep_others(planner: "Planner", quick: bool, out: Path | None) -> None:
+    """Raise, before the work is done, if a directory has a plan of another question."""
+    from dnatrace.plans.questions import keep_others, question
+
+    if out is not None:
+        keep_others(out, question(planner.search, small=quick))
 
 
 def _is_decided(key: str) -> bool:

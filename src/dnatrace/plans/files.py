@@ -8,6 +8,7 @@ from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
 from dnatrace.plans.intervals import interval
 from dnatrace.plans.planning import TOLERANCE, Plan
+from dnatrace.plans.questions import question
 from dnatrace.plans.search import Tried
 from dnatrace.runs.quantities import shown
 from dnatrace.runs.scenarios import read_scenario
@@ -32,17 +33,9 @@ HEADINGS = {  # of the paragraphs
 def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
     """Return the plan as plain values, as `--json` prints it."""
     search, seeds = plan.search, plan.study.seeds
+    asked = question(search, small=small)
     return {
-        "scenario": read_scenario(plan.world.scenario).name,
-        "settings": list(plan.world.settings),
-        "people": plan.world.usual.people,
-        "days": plan.world.usual.days,
-        "small_version": small,
-        "budgets": {
-            "tests": plan.budgets.tests,
-            "quarantine": plan.budgets.quarantine,
-            "epsilon": plan.budgets.epsilon,
-        },
+        **asked,
         "recommendation": words.recommendation(plan),
         "front": [row | {"do": words.to_do(plan.front[row["label"]], plan)} for row in plan.rows()],
         "margins": comparison.margins(plan.study, plan.steps),
@@ -54,11 +47,9 @@ def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
         "bounds_not_private": [other_row(plan, name) for name in BOUNDS],
         "by_group": plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist(),
         "search": {
-            "evaluations": plan.effort.evaluations,
+            **asked["search"],
             "distinct": len(search.tried),
             "over_budget": len(search.tried) - len(search.offered),
-            "validation_seeds": list(search.seeds),
-            "rungs": [list(rung) for rung in plan.effort.rungs],
         },
         "fresh_seeds": list(seeds),
     }
@@ -249,11 +240,11 @@ def plan_files(
     values = {"command": command, "provenance": origin()} | as_values(plan, small=small)
     margins = comparison.margins(plan.study, plan.steps)
     return {
-        f"{stem}.json": as_json(values),
         f"{stem}.md": as_text(markdown(plan, command, small=small)),
         f"{stem}.html": page,
         f"{stem}-front.csv": as_csv(plan.rows()),
         f"{stem}-margins.csv": as_csv(margins),
         f"{stem}-worlds.csv": as_csv(assumptions.rows_of(plan.study, plan.other_worlds)),
         f"{stem}-evaluations.csv": as_csv(evaluation_rows(plan)),
+        f"{stem}.json": as_json(values),
     }
