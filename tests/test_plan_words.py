@@ -8,9 +8,21 @@ import numba
 import pytest
 
 from dnatrace.cli import plan as command
-from dnatrace.plans import planning, questions
-from dnatrace.plans.actions import METHODS, Action, World
+from dnatrace.plans import (
+    assumptions,
+    bearers,
+    comparison,
+    files,
+    instructions,
+    planning,
+    questions,
+    words,
+)
+from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, Action, World
 from dnatrace.plans.budgets import Budgets
+from dnatrace.plans.comparison import STATUS_QUO
+from dnatrace.plans.intervals import fewer
+from dnatrace.plans.search import Effort
 from dnatrace.sweeps import sweep as sweeps
 
 from . import command_line
@@ -163,3 +175,178 @@ def test_force_replaces(tmp_path):
     ended = command_line.run(*ARGUMENTS, *SMALL, "--out", tmp_path, "--force")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert (tmp_path / "plan.md").read_text("utf-8").startswith("# What to do")
+
+
+def planned(store, *, world=WORLD, budgets=BUDGETS, evaluations=3):
+    effort = Effort(evaluations=evaluations, seeds=2, first_seeds=1)
+    planner = planning.Planner(world=world, budgets=budgets, effort=effort, store=store)
+    return planning.make_plan(planner)
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory):
+    """Return a plan without any budget, which does nothing."""
+    nothing = Budgets(tests=0.0, quarantine=0.0, epsilon=0.0)
+    return planned(tmp_path_factory.mktemp("idle"), budgets=nothing)
+
+
+def groups_of(**by_group):
+    """Return rows as of `_groups`, whatever is asked for."""
+    rows = [{"group": g, "n": m, "n_low": low, "n_high": h} for g, (low, m, h) in by_group.items()]
+    return lambda plan, by, quantity: rows
+
+
+def test_groups_with_more_infections_are_named(idle, monkeypatch):
+    found = groups_of(a=(-3.0, -2.0, -1.0), b=(-1.0, 0.0, 1.0), c=(1.0, 2.0, 3.0))
+    monkeypatch.setattr(bearers, "_groups", found)
+    lines = words.bears_lines(idle)
+    assert "More infections than today: people of a." in lines
+    assert "No detectable reduction in infections: people of b." in lines
+    alike = groups_of(a=(-3.0, -2.0, -1.0), b=(-3.0, -2.0, -1.0))
+    monkeypatch.setattr(bearers, "_groups", alike)
+    assert "More infections than today: people of a, people of b." in words.bears_lines(idle)
+
+
+def test_what_is_borne_is_compared_with_today_in_english(idle, monkeypatch):
+    monkeypatch.setattr(bearers, "_groups", groups_of(a=(-1.0, 0.1, 1.0), b=(-3.0, -2.0, -1.0)))
+    line = "the most is borne by people of a: no detectable difference in days at home per person "
+    assert f"By age {line}(−1.0 to 1.0), compared with today; the least by " in " ".join(
+        words.bears_lines(idle)
+    )
+    monkeypatch.setattr(bearers, "_groups", groups_of(a=(1.0, 2.0, 3.0), b=(-3.0, -2.0, -1.0)))
+    assert "2.0 (1.0 to 3.0) more days at home per person than today;" in " ".join(
+        words.bears_lines(idle)
+    )
+
+
+def test_doing_nothing_is_compared_with_today(idle):
+    said = words.recommendation(idle)
+    row = next(row for row in idle.rows() if row["recommended"])
+    assert row["tests_per_person"] == row["days_at_home_per_person"] == 0.0
+    changed = fewer(row, "infections_averted_vs_status_quo", "infections")
+    start = f"Do nothing. {words.NOTHING_FOUND} Compared with what is done today, which would end,"
+    assert said["in_short"].startswith(f"{start} that means {changed} per 10,000 people in 20 days")
+    assert f"{words.NOTHING_FOUND} " in said["brings"]
+    assert f"(the scenario without tracing) {changed}" in said["brings"]
+    assert "against doing nothing" not in said["brings"]
+
+
+def worlds(monkeypatch, **ends):
+    name = "infections_averted_vs_status_quo"
+    rows = [
+        {"key": key, "if": f"it is {key}", name: 0.5 * (low + high)}
+        | {f"{name}_low": low, f"{name}_high": high}
+        for key, (low, high) in ends.items()
+    ]
+    monkeypatch.setattr(assumptions, "rows_of", lambda *_: rows)
+
+
+def test_worse_is_called_worse(idle, monkeypatch):
+    def robust(low, high):
+        name = "infections_averted_vs_status_quo"
+        here = {name: 0.5 * (low + high), f"{name}_low": low, f"{name}_high": high}
+        return " ".join(words._robust(idle, here))
+
+    worlds(monkeypatch, dry=(-5.0, -1.0), wet=(-1.0, 1.0), hot=(1.0, 2.0))
+    said = "worse than today if it is dry. It is not shown to be better than today if it is wet."
+    assert robust(1.0, 2.0) == f"It is {said}"
+    assert robust(-2.0, -1.0) == f"It is better than today if it is hot. It is also {said}"
+    worlds(monkeypatch, dry=(-5.0, -1.0), wet=(-5.0, -1.0))
+    assert robust(-1.0, 1.0) == "It is worse than today if it is dry; or if it is wet."
+    worlds(monkeypatch, hot=(1.0, 2.0))
+    assert robust(1.0, 2.0) == "It stays better than today where one assumption is wrong (hot)."
+    assert robust(-1.0, 1.0) == "It is better than today if it is hot."
+
+
+def test_worlds_that_change_nothing_are_not_in_the_headline(idle):
+    assert assumptions.without_effect(idle.study, idle.other_worlds) == {"fewer users"}
+    assert "have the app" not in words.recommendation(idle)["in_short"]
+    assert "all stays the same" in words.world_lines(idle)[1]
+
+
+def test_a_world_in_which_only_days_at_home_differ_is_not_the_same(tmp_path):
+    """Nobody infects anybody, so that infections are the same whoever complies."""
+    still = World(scenario="autumn", overrides=TINY | {"simulator.transmissibility": 0.0})
+    found = planned(tmp_path, world=still)
+    home = found.study.difference(
+        f"fewer follow: {STATUS_QUO}", STATUS_QUO, "isolation_person_days"
+    )
+    assert home.mean < 0.0
+    assert "fewer follow" not in assumptions.without_effect(found.study, found.other_worlds)
+
+
+def test_what_no_score_decides_has_no_price_of_privacy(idle):
+    said = words.recommendation(idle)
+    assert said["privacy"] == "Nothing: this plan uses no scores, so that no messages are needed."
+    assert not {step.key for step in idle.steps} & {"epsilon", "messages", "exact messages"}
+    assert not Action(method=NO_SCORES).uses_scores
+    assert not Action(method=FLOOR, tests=0.0).uses_scores
+    assert Action(method=FLOOR).uses_scores
+    assert Action(method=FLOOR, tests=0.0, by_score=0.5).uses_scores
+    idle_scores, none = Action(method=FLOOR, tests=0.0), Action(tests=0.0)
+    assert instructions.instead(idle_scores, none, WORLD, BUDGETS) == "The same"
+    assert "no scores" not in comparison.neighbours(idle_scores, WORLD, BUDGETS).configs
+    assert "read all scores" not in words.promise(idle_scores, idle)
+    twins = comparison.privacy_twins(Action(method=NO_SCORES), WORLD, BUDGETS)
+    assert twins.steps == []
+    assert {"exact messages", "truth", "app rule"} <= set(twins.configs)  # still shown
+
+
+def test_more_of_what_is_not_used_is_not_measured(idle):
+    lines = words.margin_lines(idle, parts=False)
+    line = "One more percent in quarantine was not measured: this plan uses no quarantine."
+    assert lines[-1] == line
+    assert "more quarantine" not in {step.key for step in idle.steps}
+    assert lines[0].startswith("One more percent of tests in the budget (the plan then tests up to")
+
+    def keys(action, budgets=BUDGETS, world=WORLD):
+        return set(comparison.neighbours(action, world, budgets).configs)
+
+    assert not keys(Action(tests=0.0)) & {"more tests", "more quarantine"}
+    told = comparison.not_measured(Action(tests=0.0), WORLD, BUDGETS)
+    assert told[0].endswith("this plan leaves unused the tests that it has.")
+    assert len(told) == 2
+    for action in (Action(waits=True), Action(household_days=5), Action(method=FLOOR, by_score=1)):
+        assert {"more tests", "more quarantine"} <= keys(action)
+        assert not comparison.not_measured(action, WORLD, BUDGETS)
+    school = World(scenario="school-term", overrides=TINY)
+    assert "more quarantine" in keys(Action(), world=school)  # staff send people home
+    assert "more quarantine" not in keys(Action(staff=False), world=school)
+
+
+def test_sizes_of_less_than_one_person_are_none():
+    def plain(people=300, budgets=BUDGETS, **action):
+        return Action(**action).plain(budgets, people)
+
+    few = Budgets(tests=0.0005, quarantine=0.0005, epsilon=0.0)
+    assert plain(2000, few, tests=0.75, waits=True) == Action(tests=0.0)
+    assert plain(2000, few, tests=1.0, household_days=5) == Action(household_days=5)
+    assert plain(1000, few, tests=1.0, household_days=5) == Action(tests=0.0)
+    assert plain(None, few, tests=0.75).tests == 0.75  # the simulator decides how many there are
+    scored = {"method": FLOOR, "tests": 0.5}  # 3 tests per day
+    assert plain(**scored, for_scores=0.75, waits=True) == Action(**scored, for_scores=1.0)
+    assert plain(**scored, for_scores=0.25).for_scores == 0.25
+    assert plain(100, **scored, by_score=0.1).by_score == 0.0
+    ends = {"tests": 0.5, "household_days": 5, "negative_ends": True}
+    assert plain(**ends, to_release=0.25) == Action(**ends)
+    assert plain(**ends, to_release=0.5).to_release == 0.5
+
+
+def test_a_budget_of_less_than_one_test_is_told_once_in_its_words(tmp_path):
+    line = ["plan", "--scenario", "autumn", "--tests", 0.005, "--quarantine", 0, "--epsilon", 0]
+    line += [*SMALL[:-2], "--store", tmp_path]
+    told = "--tests 0.005 of 100 people is less than one person: nobody can be tested per day"
+    loud = command_line.run(*line)
+    assert loud.stderr.count("less than one") == 1
+    assert f"warning: {told}\n" in loud.stderr
+    quiet = command_line.run(*line, "-q")
+    assert quiet.stderr == ""
+    assert quiet.stdout.startswith("Do nothing.")
+    assert "0.5 %" not in quiet.stdout.partition("The front")[0]
+
+
+def test_today_with_less_than_one_test_by_score_is_not_warned_about(idle):
+    tiny = replace(WORLD, overrides=TINY | {"people": 100})
+    assert (tiny.usual.tests.capacity, WORLD.usual.tests.capacity) == (0.0, 0.004)
+    small = replace(idle, world=tiny, budgets=replace(idle.budgets, quarantine=0.001))
+    assert any("nobody can be in quarantine." in note for note in files.notes(small, small=True))

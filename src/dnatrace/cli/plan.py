@@ -1,5 +1,6 @@
 """`dnatrace plan`."""
 
+import logging
 import shlex
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from dnatrace.files import check_directory
 if TYPE_CHECKING:
     from dnatrace.plans.planning import Plan, Planner
 
-
+_LOG = logging.getLogger("dnatrace")
 # By budgets, options and the search, in every run of a plan.
 _DECIDED = (
     *("seed", "method.name", "method.release", "privacy.epsilon", "privacy.unit"),
@@ -107,6 +108,8 @@ def _check(planner: "Planner", out: Path | None) -> None:
     for directory in (out, planner.store):
         if directory is not None:
             check_directory(directory)
+    for line in planner.budgets.too_small(world.usual.n_people):
+        _LOG.warning("warning: %s", line)
 
 
 def _keep_others(planner: "Planner", quick: bool, out: Path | None) -> None:

@@ -136,6 +136,7 @@ def notes(plan: Plan, *, small: bool) -> list[str]:
         f"Budgets, never exceeded on any day of any run: {share(budgets.tests)} of the people "
         f"tested, {share(budgets.quarantine)} in quarantine (at home for another reason than a "
         f"positive result of their own), ε = {budgets.epsilon:g} for one test of a person.",
+        *(f"{line}." for line in budgets.too_small(plan.world.usual.n_people)),
         f"Searched: {plan.effort.evaluations} proposals, {len(plan.search.tried)} of them "
         f"different, on the first {plan.effort.first_seeds} of the validation seeds, then {steps}. "
         f"Recommended: the fewest days at home among those that avert at least "
