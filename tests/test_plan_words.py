@@ -6,14 +6,18 @@ from dataclasses import replace
 
 import numba
 import pytest
+from rich.console import Console
+from rich.measure import Measurement
 
 from dnatrace.cli import plan as command
+from dnatrace.cli._command import table
 from dnatrace.plans import (
     assumptions,
     bearers,
     comparison,
     files,
     instructions,
+    labels,
     planning,
     questions,
     words,
@@ -350,3 +354,39 @@ def test_today_with_less_than_one_test_by_score_is_not_warned_about(idle):
     assert (tiny.usual.tests.capacity, WORLD.usual.tests.capacity) == (0.0, 0.004)
     small = replace(idle, world=tiny, budgets=replace(idle.budgets, quarantine=0.001))
     assert any("nobody can be in quarantine." in note for note in files.notes(small, small=True))
+
+
+def test_a_row_of_the_console_fits_into_80_columns(idle, monkeypatch):
+    """The widest numbers that a city of 10,000 people can have."""
+    wide = ["4,270 (−3,840 to 4,690)", "−4,270 (−4,690 to −3,840)", "", "0.056 (0.030 to 0.081)"]
+    monkeypatch.setattr(files, "_numbers", lambda row: [*wide, "0.308 (0.301 to 0.316)"])
+    console = Console(width=1000)
+    for rows in files.short_tables(idle):
+        assert Measurement.get(console, console.options, table(rows)).maximum <= 80
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [(400.0, 100.0, "plan"), (409.0, 107.0, "5"), (405.0, 95.0, "status quo")],
+        [(200.0, 100.0, "status quo"), (240.0, 96.0, "1"), (160.0, 96.0, "2")],
+        [(700.0, 100.0, "status quo"), (690.0, 99.0, "plan")],
+    ],
+)
+def test_names_cover_no_point_and_no_other_name(points):
+    places = labels.names_beside(points, 70.0, 720.0)
+    boxes = [place.box for place in places]
+    assert all(70.0 <= box.left < box.right <= 720.0 for box in boxes)
+    for mine, box in enumerate(boxes):
+        assert not any(box.covers(other) for other in boxes[mine + 1 :])
+        assert not any(
+            box.covers(labels._disc(x, y))
+            for place, (x, y, _) in enumerate(points)
+            if place != mine
+        )
+
+
+def test_a_name_stands_to_the_right_where_nothing_is_in_the_way():
+    first, second = labels.names_beside([(100.0, 50.0, "1"), (300.0, 50.0, "2")], 70.0, 720.0)
+    assert (first.x, first.y, first.ends) == (109.0, 43.0, False)
+    assert (second.x, second.ends) == (309.0, False)

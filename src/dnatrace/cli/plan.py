@@ -160,7 +160,6 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
         rendered = page.render(found, line, small=small)
         write_all(files.plan_files(found, line, small=small, page=rendered), out)
     said = words.recommendation(found)
-    rows = [dict(zip(files.SHORT_HEAD, row, strict=True)) for row in files.short_cells(found)]
     return Answer(
         values=files.as_values(found, small=small),
         shown=[
@@ -184,7 +183,7 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
             "\nWhat this does not know",
             *(f"  - {text}" for text in said["unknown"]),
             "\nThe front, and what is not offered",
-            table(rows),
+            *(table(rows) for rows in files.short_tables(found)),
             *([f"Written to {out}"] if out is not None else []),
         ],
     )

@@ -21,7 +21,9 @@ FRONT_HEAD = (
 )
 
 
-SHORT_HEAD = (*("plan", "infections averted", "against status quo", "days at home", "tests", "ε"),)
+# For the terminal: two tables, so that a row fits into 80 columns.
+GAIN_HEAD = ("plan", "infections averted", "against status quo")
+COST_HEAD = ("plan", "days at home", "tests", "ε")
 HEADINGS = {  # of the paragraphs
     "brings": "What it brings",
     "costs": "What it costs",
@@ -81,17 +83,16 @@ def front_lines(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def short_cells(plan: Plan) -> list[list[str]]:
-    """Return the front and what is not offered, for the terminal."""
+def short_tables(plan: Plan) -> list[list[dict[str, str]]]:
+    """Return the front and what is not offered, for the terminal: what is gained, what it costs."""
     rows = [("recommended" if row["recommended"] else row["label"], row) for row in plan.rows()]
-    cells = [[name, *_short(row), _epsilon(row)] for name, row in rows]
-    others = [(name, comparison.goals_of(plan.study, name)) for name in NOT_OFFERED]
-    return [*cells, *([name, *_short(row), _epsilon(row)] for name, row in others)]
-
-
-def _short(row: dict[str, Any]) -> list[str]:
-    numbers = _numbers(row)
-    return [numbers[0], numbers[1], numbers[3], numbers[4]]
+    rows += [(name, comparison.goals_of(plan.study, name)) for name in NOT_OFFERED]
+    gains, costs = [], []
+    for name, row in rows:
+        averted, today, _, home, tests = _numbers(row)
+        gains.append(dict(zip(GAIN_HEAD, (name, averted, today), strict=True)))
+        costs.append(dict(zip(COST_HEAD, (name, home, tests, _epsilon(row)), strict=True)))
+    return [gains, costs]
 
 
 def other_cells(plan: Plan) -> list[list[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dnatrace.plans import assumptions, comparison, instructions
-from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, TRUTH, Action, follow
+from dnatrace.plans.actions import FLOOR, METHODS, TRUTH, Action, follow
 from dnatrace.plans.bearers import bears_lines
 from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
