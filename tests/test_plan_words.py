@@ -1,7 +1,9 @@
 """What `dnatrace plan` refuses, records and says; its search is in `test_plan.py`."""
 
 import itertools
+import os
 import shlex
+import shutil
 from dataclasses import replace
 
 import numba
@@ -18,6 +20,7 @@ from dnatrace.plans import (
     files,
     instructions,
     labels,
+    page,
     planning,
     questions,
     words,
@@ -390,3 +393,20 @@ def test_a_name_stands_to_the_right_where_nothing_is_in_the_way():
     first, second = labels.names_beside([(100.0, 50.0, "1"), (300.0, 50.0, "2")], 70.0, 720.0)
     assert (first.x, first.y, first.ends) == (109.0, 43.0, False)
     assert (second.x, second.ends) == (309.0, False)
+
+
+@pytest.mark.browser
+def test_no_table_of_the_page_is_cut_off_at_1200_pixels(idle, tmp_path):
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine")
+    (tmp_path / "plan.html").write_bytes(page.render(idle, "dnatrace plan", small=True))
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=arguments)
+        view = browser.new_page(viewport={"width": 1200, "height": 900})
+        view.goto((tmp_path / "plan.html").as_uri())
+        cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+        assert view.locator(".wide").evaluate_all(cut) == 0
+        browser.close()
