@@ -360,12 +360,17 @@ def test_today_with_less_than_one_test_by_score_is_not_warned_about(idle):
 
 
 def test_a_row_of_the_console_fits_into_80_columns(idle, monkeypatch):
-    """The widest numbers that a city of 10,000 people can have."""
+    """Usual numbers on one line; where tests have four digits, a cell is wrapped."""
     wide = ["4,270 (−3,840 to 4,690)", "−4,270 (−4,690 to −3,840)", "", "0.056 (0.030 to 0.081)"]
-    monkeypatch.setattr(files, "_numbers", lambda row: [*wide, "0.308 (0.301 to 0.316)"])
     console = Console(width=1000)
-    for rows in files.short_tables(idle):
-        assert Measurement.get(console, console.options, table(rows)).maximum <= 80
+
+    def widths(tests):
+        monkeypatch.setattr(files, "_numbers", lambda row: [*wide, tests])
+        made = (table(rows) for rows in files.short_tables(idle))
+        return [Measurement.get(console, console.options, one) for one in made]
+
+    assert all(width.maximum <= 80 for width in widths("0.308 (0.301 to 0.316)"))
+    assert all(width.minimum <= 80 for width in widths("0.0186 (0.0182 to 0.0190)"))
 
 
 @pytest.mark.parametrize(
