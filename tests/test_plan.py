@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dnatrace.errors import InputError
-from dnatrace.plans import assumptions, comparison, files, instructions, planning, words
+from dnatrace.plans import assumptions, bearers, comparison, files, instructions, planning, words
 from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, Action, World, follow
 from dnatrace.plans.budgets import Budgets, Outcome
 from dnatrace.plans.comparison import NEXT_BEST, NOTHING, PLAN, STATUS_QUO
@@ -371,7 +371,7 @@ def test_where_the_plan_would_fail_is_said_first(plan, monkeypatch):
 def test_nobody_bears_more_where_all_groups_are_alike(plan, monkeypatch):
     same = {"n": 0.0, "n_low": 0.0, "n_high": 0.0}
     rows = [same | {"group": group} for group in ("1", "2")]
-    monkeypatch.setattr(words, "_groups", lambda plan, by, quantity: rows)
+    monkeypatch.setattr(bearers, "_groups", lambda plan, by, quantity: rows)
     assert words.bears_lines(plan)[0] == (
         "By household size nobody bears more days at home than others."
     )

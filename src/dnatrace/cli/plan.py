@@ -1,5 +1,7 @@
 """`dnatrace plan`."""
 
+import logging
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,15 +16,15 @@ from dnatrace.files import check_directory
 if TYPE_CHECKING:
     from dnatrace.plans.planning import Plan, Planner
 
-
+_LOG = logging.getLogger("dnatrace")
 # By budgets, options and the search, in every run of a plan.
 _DECIDED = (
-    "seed",
-    "method.name",
-    "method.release",
-    "tests.capacity",
-    "privacy.epsilon",
-    "privacy.unit",
+    *("seed", "method.name", "method.release", "privacy.epsilon", "privacy.unit"),
+    *("tests.capacity", "policy.most_tests", "policy.most_quarantined"),
+    *("policy.symptoms.capacity", "policy.symptoms.waits_at_home"),
+    *("policy.household.days", "policy.household.trigger", "policy.household.negative_ends"),
+    *("policy.quarantine.days", "policy.quarantine.most_at_once", "policy.quarantine.capacity"),
+    *("policy.quarantine.negative_ends", "policy.release_tests.capacity"),
 )
 
 
@@ -49,13 +51,15 @@ def plan(
     ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
+    force: Annotated[bool, Option("--force", help="Replace an existing plan.")] = False,
 ) -> Answer:
     """Say what to do within budgets of tests, quarantine and privacy.
 
     Searches levers, their sizes, methods and ε on validation seeds; the recommendation, the front
     of alternatives and the value of a little more of each budget are measured on fresh seeds.
     Quarantine means staying at home for a reason other than a positive result of one's own. Budgets
-    hold on every day. Runs are kept in the store, so that an interrupted call resumes.
+    hold on every day. Runs are kept in the store, so that an interrupted call resumes; files in OUT
+    that are not of this very plan are replaced only with --force.
 
     Example: dnatrace plan --scenario autumn --tests 0.01 --quarantine 0.02 --epsilon 5 --out plan
     """
@@ -75,6 +79,7 @@ def plan(
             where={"workers": workers, "cluster": cluster},
         )
         _check(planner, out)
+        _keep_others(planner, quick, None if force else out)
         found = _made(planner)
     return _answer(found, quick, out, _command_line(planner, quick))
 
@@ -95,26 +100,55 @@ def _made(planner: "Planner") -> "Plan":
 def _check(planner: "Planner", out: Path | None) -> None:
     """Raise, before the work is done, if the world is wrong or the files cannot be written."""
     world = planner.world
+    refuse_set(world.settings, lambda key: not _is_decided(key), "is what a plan decides")
     world.usual  # noqa: B018 - raises when a setting is wrong
-    refuse_set(world.settings, lambda key: key not in _DECIDED, "is what a plan decides")
     refuse_set(
         world.settings, lambda key: key not in world.overrides, "is given by an option or --quick"
     )
     for directory in (out, planner.store):
         if directory is not None:
             check_directory(directory)
+    for line in planner.budgets.too_small(world.usual.n_people):
+        _LOG.warning("warning: %s", line)
+
+
+def _keep_others(planner: "Planner", quick: bool, out: Path | None) -> None:
+    """Raise, before the work is done, if a directory has a plan of another question."""
+    from dnatrace.plans.questions import keep_others, question
+
+    if out is not None:
+        keep_others(out, question(planner.search, small=quick))
+
+
+def _is_decided(key: str) -> bool:
+    """Return whether a plan decides a key, which may name its table: policy.levers.most_tests."""
+    from dnatrace.runs.config import CATALOGUES
+
+    section, _, rest = key.partition(".")
+    table_name, _, within = rest.partition(".")
+    named = within and table_name in CATALOGUES.get(section, ())
+    return (f"{section}.{within}" if named else key) in _DECIDED
 
 
 def _command_line(planner: "Planner", quick: bool) -> str:
     """Return the command that repeats the plan, without the folders of this machine."""
+    from dnatrace.plans.planning import QUICK_WORLD
+
     world, budgets, effort = planner.world, planner.budgets, planner.effort
-    size = {} if quick else world.overrides
-    parts = [f"dnatrace plan --scenario {world.scenario} --tests {budgets.tests:g}"]
-    parts += [f"--quarantine {budgets.quarantine:g} --epsilon {budgets.epsilon:g}"]
-    parts += [f"--set {text}" for text in world.settings]
+    usual = QUICK_WORLD if quick else {}
+    size = {name: value for name, value in world.overrides.items() if usual.get(name) != value}
+    parts = [f"dnatrace plan --scenario {world.scenario} --tests {_exact(budgets.tests)}"]
+    parts += [f"--quarantine {_exact(budgets.quarantine)} --epsilon {_exact(budgets.epsilon)}"]
+    parts += [f"--set {shlex.quote(text)}" for text in world.settings]
     parts += [f"--{name} {value}" for name, value in size.items()]
     parts += [f"--evaluations {effort.evaluations} --seeds {effort.seeds} --seed {planner.seed}"]
     return " ".join([*parts, *(["--quick"] if quick else [])])
+
+
+def _exact(value: float) -> str:
+    """Return a number as short as it can be read back."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
@@ -126,7 +160,6 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
         rendered = page.render(found, line, small=small)
         write_all(files.plan_files(found, line, small=small, page=rendered), out)
     said = words.recommendation(found)
-    rows = [dict(zip(files.SHORT_HEAD, row, strict=True)) for row in files.short_cells(found)]
     return Answer(
         values=files.as_values(found, small=small),
         shown=[
@@ -150,7 +183,7 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
             "\nWhat this does not know",
             *(f"  - {text}" for text in said["unknown"]),
             "\nThe front, and what is not offered",
-            table(rows),
+            *(table(rows) for rows in files.short_tables(found)),
             *([f"Written to {out}"] if out is not None else []),
         ],
     )

@@ -10,6 +10,7 @@ from typing import Any, Self
 from dnatrace.plans.budgets import Budgets
 from dnatrace.policy.household import Trigger
 from dnatrace.policy.levers import LeversSettings
+from dnatrace.policy.stays import most_of
 from dnatrace.runs.config import RunConfig, load_config
 
 NO_SCORES, FLOOR, NEWS = "none", "public-facts", "headcount news"
@@ -56,7 +57,10 @@ class World:
     @property
     def usual(self) -> RunConfig:
         """The scenario as it is, without a method: its status quo."""
-        return self.config(method="none")
+        usual = self.config(method="none")
+        if is_somebody(usual.tests.capacity, usual.n_people):
+            return usual
+        return self.config(method="none", **{"tests.capacity": 0.0})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +96,17 @@ class Action:
     score_days: int = 10
     staff: bool = True
 
-    def plain(self, budgets: Budgets) -> Self:
-        """Return the same action without parts that have no effect."""
-        action = self
-        if budgets.tests == 0.0 or self.tests == 0.0:
+    @property
+    def uses_scores(self) -> bool:
+        """Whether anything is decided by scores."""
+        return self.method != NO_SCORES and (self.tests > 0.0 or self.by_score > 0.0)
+
+    def plain(self, budgets: Budgets, people: int | None) -> Self:
+        """Return the same action without parts that have no effect among this many people."""
+        action = self._of_whole_people(budgets, people)
+        if budgets.tests == 0.0 or action.tests == 0.0:
             action = replace(action, tests=0.0, for_scores=0.0, to_release=0.0, waits=False)
-        if budgets.quarantine == 0.0:
+        if not is_somebody(budgets.quarantine, people):
             action = replace(action, waits=False, household_days=0, by_score=0.0)
         if action.method == NO_SCORES:
             action = replace(action, for_scores=0.0, by_score=0.0)
@@ -110,6 +119,22 @@ class Action:
         if action.tests == 0.0 or not action.negative_ends:
             action = replace(action, negative_ends=False, to_release=0.0)
         return action
+
+    def _of_whole_people(self, budgets: Budgets, people: int | None) -> Self:
+        """Return the same action with 0 for sizes that are less than one person."""
+        total = self.tests * budgets.tests
+        ill = total * (1.0 - self.for_scores)
+        nobody_ill = ill > 0.0 and not is_somebody(ill, people)
+        return replace(
+            self,
+            tests=self.tests if is_somebody(total, people) else 0.0,
+            for_scores=1.0 if nobody_ill else self.for_scores,
+            waits=self.waits and not nobody_ill,
+            to_release=self.to_release if is_somebody(total * self.to_release, people) else 0.0,
+            by_score=self.by_score
+            if is_somebody(self.by_score * budgets.quarantine, people)
+            else 0.0,
+        )
 
     def config(self, world: World, budgets: Budgets) -> RunConfig:
         """Return the action as a configuration."""
@@ -147,6 +172,11 @@ class Action:
         if self.epsilon > 0.0:
             settings |= {"epsilon": self.epsilon, "unit": "person"}
         return settings
+
+
+def is_somebody(share: float, people: int | None) -> bool:
+    """Return whether a share of the people is at least one of them, if their number is known."""
+    return share > 0.0 if people is None else most_of(share, people) > 0
 
 
 def follow(usual: RunConfig, lever: str) -> float:

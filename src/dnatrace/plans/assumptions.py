@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from dnatrace.plans.actions import Action, World, follow
 from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.comparison import (
@@ -127,3 +129,18 @@ def rows_of(study: Study[str], some: Sequence[Assumption]) -> list[dict[str, Any
             row |= named_interval("infections_averted_vs_next_best", PER * fewer)
         rows.append(row | {"per_people": PER})
     return rows
+
+
+def without_effect(study: Study[str], some: Sequence[Assumption]) -> set[str]:
+    """Return the keys of worlds in which the plan and the status quo fare as in the scenario."""
+    return {
+        one.key
+        for one in some
+        if all(
+            np.array_equal(
+                study.spread(one.label(name), metric).values, study.spread(name, metric).values
+            )
+            for name in (PLAN, STATUS_QUO)
+            for metric in ("attack_rate", "isolation_person_days", "tests_used")
+        )
+    }

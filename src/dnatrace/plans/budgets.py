@@ -8,6 +8,7 @@ from typing import Self
 import pyarrow.parquet as pq
 
 from dnatrace.errors import InputError
+from dnatrace.policy.stays import most_of
 from dnatrace.runs import store as stores
 
 _ROUNDING = 1e-9  # noise is calibrated to ε by root finding
@@ -44,6 +45,18 @@ class Budgets:
             tests=min(1.0, self.tests + tests),
             quarantine=min(1.0, self.quarantine + quarantine),
         )
+
+    def too_small(self, people: int | None) -> list[str]:
+        """Return which budgets are less than one person, in words, if the number is known."""
+        lines = []
+        for name, what in (("tests", "tested per day"), ("quarantine", "in quarantine")):
+            share = getattr(self, name)
+            if people is not None and share > 0.0 and most_of(share, people) == 0:
+                lines.append(
+                    f"--{name} {share:g} of {people:,} people is less than one person: nobody "
+                    f"can be {what}"
+                )
+        return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

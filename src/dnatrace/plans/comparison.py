@@ -18,9 +18,11 @@ from dnatrace.plans.actions import (
     NO_SCORES,
     Action,
     World,
+    is_somebody,
 )
 from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.instructions import share
+from dnatrace.policy.levers import LeversSettings
 from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps.costs import Ratio, averted, nothing_of, ratio_of_means
 from dnatrace.sweeps.spread import Spread
@@ -77,7 +79,7 @@ def neighbours(action: Action, world: World, budgets: Budgets) -> Neighbours:
         steps.append(Step(key=key, text=text, less=less_of, more=more_of, is_part=not more))
 
     wider = budgets.with_more(tests=ONE_PERCENT)
-    if wider != budgets:
+    if wider != budgets and not _leaves_tests(action, world, budgets):
         grown = action if action.tests > 0.0 else replace(action, tests=1.0)
         used, before = (
             share(one.tests * b.tests) for one, b in ((grown, wider), (action, budgets))
@@ -86,13 +88,40 @@ def neighbours(action: Action, world: World, budgets: Budgets) -> Neighbours:
         text += f"{used} of the people per day instead of {before})"
         add("more tests", text, grown.config(world, wider), more=True)
     wider = budgets.with_more(quarantine=ONE_PERCENT)
-    if wider != budgets:
+    if wider != budgets and _sends_home(action, world, wider):
         text = f"one more percent in quarantine (at most {share(wider.quarantine)} of the people "
         text += f"instead of {share(budgets.quarantine)})"
         add("more quarantine", text, action.config(world, wider), more=True)
+    people = world.usual.n_people
     for key, (text, without) in _without(action).items():
-        add(key, text, without.plain(budgets).config(world, budgets), more=False)
+        add(key, text, without.plain(budgets, people).config(world, budgets), more=False)
     return Neighbours(configs=configs, steps=steps)
+
+
+def _leaves_tests(action: Action, world: World, budgets: Budgets) -> bool:
+    """Return whether somebody could be tested and nobody is, so that more tests change nothing."""
+    return action.tests == 0.0 and is_somebody(budgets.tests, world.usual.n_people)
+
+
+def _sends_home(action: Action, world: World, budgets: Budgets) -> bool:
+    """Return whether anybody may be in quarantine: by a lever of the plan or of the scenario."""
+    policy = action.config(world, budgets).policy
+    assert isinstance(policy, LeversSettings)  # every action has levers
+    senders = (policy.household, policy.quarantine, policy.manual, policy.notification)
+    waits = policy.symptoms.is_on and policy.symptoms.waits_at_home
+    return waits or any(lever.is_on for lever in senders)
+
+
+def not_measured(action: Action, world: World, budgets: Budgets) -> list[str]:
+    """Return which larger budgets were not measured, and why."""
+    lines = []
+    if _leaves_tests(action, world, budgets):
+        text = "One more percent of tests in the budget was not measured: this plan leaves "
+        lines.append(f"{text}unused the tests that it has.")
+    if not _sends_home(action, world, budgets.with_more(quarantine=ONE_PERCENT)):
+        text = "One more percent in quarantine was not measured: this plan uses no quarantine."
+        lines.append(text)
+    return lines
 
 
 def _without(action: Action) -> dict[str, tuple[str, Action]]:
@@ -108,18 +137,21 @@ def _without(action: Action) -> dict[str, tuple[str, Action]]:
         found["no waiting"] = (text, replace(action, waits=False))
     if action.tests:
         found["no tests"] = ("all tests", replace(action, tests=0.0))
-    if action.method != NO_SCORES:
+    if action.uses_scores:
         text = "scores at all"
         found["no scores"] = (text, replace(action, method=NO_SCORES, epsilon=0.0))
     return found
 
 
 def privacy_twins(action: Action, world: World, budgets: Budgets) -> Neighbours:
-    """Return the same policy with other methods: no messages, less and all of ε, exact messages."""
+    """Return the same policy with other methods: no messages, less and all of ε, exact messages.
+
+    Edge case: where nothing is decided by scores, methods are not compared.
+    """
     floor = replace(action, method=FLOOR, epsilon=0.0)
     configs = {FLOOR: floor.config(world, budgets)}
     steps = []
-    if budgets.epsilon > 0.0:
+    if budgets.epsilon > 0.0 and action.uses_scores:
         method = action.method if action.epsilon > 0.0 else PRIVATE
         for label, epsilon in (("ε", budgets.epsilon), ("lower ε", LOWER * budgets.epsilon)):
             twin = replace(action, method=method, epsilon=epsilon)
@@ -132,8 +164,9 @@ def privacy_twins(action: Action, world: World, budgets: Budgets) -> Neighbours:
         ]
     for name in BOUNDS:
         configs[name] = action.bound(world, budgets, name)
-    text = "exact messages, which are NOT private, instead of none"
-    steps.append(Step(key="exact messages", text=text, less=FLOOR, more=EXACT))
+    if action.uses_scores:
+        text = "exact messages, which are NOT private, instead of none"
+        steps.append(Step(key="exact messages", text=text, less=FLOOR, more=EXACT))
     return Neighbours(configs=configs, steps=steps)
 
 

@@ -8,6 +8,7 @@ from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
 from dnatrace.plans.intervals import interval
 from dnatrace.plans.planning import TOLERANCE, Plan
+from dnatrace.plans.questions import question
 from dnatrace.plans.search import Tried
 from dnatrace.runs.quantities import shown
 from dnatrace.runs.scenarios import read_scenario
@@ -20,7 +21,9 @@ FRONT_HEAD = (
 )
 
 
-SHORT_HEAD = (*("plan", "infections averted", "against status quo", "days at home", "tests", "ε"),)
+# For the terminal: two tables, so that a row fits into 80 columns.
+GAIN_HEAD = ("plan", "infections averted", "against status quo")
+COST_HEAD = ("plan", "days at home", "tests", "ε")
 HEADINGS = {  # of the paragraphs
     "brings": "What it brings",
     "costs": "What it costs",
@@ -32,17 +35,9 @@ HEADINGS = {  # of the paragraphs
 def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
     """Return the plan as plain values, as `--json` prints it."""
     search, seeds = plan.search, plan.study.seeds
+    asked = question(search, small=small)
     return {
-        "scenario": read_scenario(plan.world.scenario).name,
-        "settings": list(plan.world.settings),
-        "people": plan.world.usual.people,
-        "days": plan.world.usual.days,
-        "small_version": small,
-        "budgets": {
-            "tests": plan.budgets.tests,
-            "quarantine": plan.budgets.quarantine,
-            "epsilon": plan.budgets.epsilon,
-        },
+        **asked,
         "recommendation": words.recommendation(plan),
         "front": [row | {"do": words.to_do(plan.front[row["label"]], plan)} for row in plan.rows()],
         "margins": comparison.margins(plan.study, plan.steps),
@@ -54,11 +49,9 @@ def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
         "bounds_not_private": [other_row(plan, name) for name in BOUNDS],
         "by_group": plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist(),
         "search": {
-            "evaluations": plan.effort.evaluations,
+            **asked["search"],
             "distinct": len(search.tried),
             "over_budget": len(search.tried) - len(search.offered),
-            "validation_seeds": list(search.seeds),
-            "rungs": [list(rung) for rung in plan.effort.rungs],
         },
         "fresh_seeds": list(seeds),
     }
@@ -90,17 +83,16 @@ def front_lines(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def short_cells(plan: Plan) -> list[list[str]]:
-    """Return the front and what is not offered, for the terminal."""
+def short_tables(plan: Plan) -> list[list[dict[str, str]]]:
+    """Return the front and what is not offered, for the terminal: what is gained, what it costs."""
     rows = [("recommended" if row["recommended"] else row["label"], row) for row in plan.rows()]
-    cells = [[name, *_short(row), _epsilon(row)] for name, row in rows]
-    others = [(name, comparison.goals_of(plan.study, name)) for name in NOT_OFFERED]
-    return [*cells, *([name, *_short(row), _epsilon(row)] for name, row in others)]
-
-
-def _short(row: dict[str, Any]) -> list[str]:
-    numbers = _numbers(row)
-    return [numbers[0], numbers[1], numbers[3], numbers[4]]
+    rows += [(name, comparison.goals_of(plan.study, name)) for name in NOT_OFFERED]
+    gains, costs = [], []
+    for name, row in rows:
+        averted, today, _, home, tests = _numbers(row)
+        gains.append(dict(zip(GAIN_HEAD, (name, averted, today), strict=True)))
+        costs.append(dict(zip(COST_HEAD, (name, home, tests, _epsilon(row)), strict=True)))
+    return [gains, costs]
 
 
 def other_cells(plan: Plan) -> list[list[str]]:
@@ -145,6 +137,7 @@ def notes(plan: Plan, *, small: bool) -> list[str]:
         f"Budgets, never exceeded on any day of any run: {share(budgets.tests)} of the people "
         f"tested, {share(budgets.quarantine)} in quarantine (at home for another reason than a "
         f"positive result of their own), ε = {budgets.epsilon:g} for one test of a person.",
+        *(f"{line}." for line in budgets.too_small(plan.world.usual.n_people)),
         f"Searched: {plan.effort.evaluations} proposals, {len(plan.search.tried)} of them "
         f"different, on the first {plan.effort.first_seeds} of the validation seeds, then {steps}. "
         f"Recommended: the fewest days at home among those that avert at least "
@@ -249,11 +242,11 @@ def plan_files(
     values = {"command": command, "provenance": origin()} | as_values(plan, small=small)
     margins = comparison.margins(plan.study, plan.steps)
     return {
-        f"{stem}.json": as_json(values),
         f"{stem}.md": as_text(markdown(plan, command, small=small)),
         f"{stem}.html": page,
         f"{stem}-front.csv": as_csv(plan.rows()),
         f"{stem}-margins.csv": as_csv(margins),
         f"{stem}-worlds.csv": as_csv(assumptions.rows_of(plan.study, plan.other_worlds)),
         f"{stem}-evaluations.csv": as_csv(evaluation_rows(plan)),
+        f"{stem}.json": as_json(values),
     }

@@ -4,6 +4,7 @@ from dnatrace.plans.actions import NO_SCORES, Action, World, has_staff, people_a
 from dnatrace.plans.budgets import Budgets
 from dnatrace.policy.household import Trigger
 
+NOTHING = "Do nothing."
 HOUSEHOLD = {
     Trigger.POSITIVE.value: "housemates of a person who tested positive",
     Trigger.SYMPTOMS.value: "people with symptoms and their housemates",
@@ -22,7 +23,7 @@ def to_do(action: Action, world: World, budgets: Budgets) -> list[str]:
         *_isolation(action, world, budgets),
         *_home(action, world, budgets),
         *_scores(action),
-    ] or ["Do nothing."]
+    ] or [NOTHING]
 
 
 def _tests(action: Action, world: World, budgets: Budgets) -> list[str]:
@@ -77,7 +78,7 @@ def _home(action: Action, world: World, budgets: Budgets) -> list[str]:
 
 
 def _scores(action: Action) -> list[str]:
-    if action.method == NO_SCORES:
+    if not action.uses_scores:
         return []
     if action.epsilon == 0.0:
         return [f"Scores come from public facts alone ({action.method}): no phone sends anything."]
@@ -104,7 +105,7 @@ def in_short(action: Action, world: World, budgets: Budgets) -> str:
         total = share(action.tests * budgets.tests)
         parts.append(f"up to {total} of the people are tested per day{turn}")
     if not parts:
-        return "Do nothing."
+        return NOTHING
     said = "; ".join(parts)
     if action.method == NO_SCORES:
         return f"{_capital(said)}."
@@ -124,7 +125,7 @@ def instead(other: Action, action: Action, world: World, budgets: Budgets) -> st
 def _aspects(action: Action, world: World, budgets: Budgets) -> dict[str, str]:
     """Return each decision of an action in words; none where it has no meaning."""
     total, home = action.tests * budgets.tests, action.by_score * budgets.quarantine
-    asked, scored = people_ask(world.usual) and total > 0.0, action.method != NO_SCORES
+    asked, scored = people_ask(world.usual) and total > 0.0, action.uses_scores
     sources = f"scores from {action.method}" + (f", ε = {action.epsilon:g}" * (action.epsilon > 0))
     housemates = f"{HOUSEHOLD[action.household_trigger]} at home for {action.household_days} days"
     ends = "a negative test ends a quarantine"

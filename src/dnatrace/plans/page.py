@@ -10,12 +10,12 @@ from dnatrace._version import __version__
 from dnatrace.plans import comparison, files, words
 from dnatrace.plans.comparison import PER
 from dnatrace.plans.intervals import interval
+from dnatrace.plans.labels import names_beside
 from dnatrace.plans.planning import Plan
 from dnatrace.report.page import asset, environment, security_policy
 from dnatrace.runs.scenarios import read_scenario
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _MARGIN = 720, 380, 70, 50, 20
-_NAME = 100  # space for a name to the right of its point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,6 @@ def chart(plan: Plan) -> dict[str, Any]:
     points = [
         {
             "label": row["label"].removeprefix("alternative "),
-            "on_the_left": x.place(row[right]) > _WIDTH - _NAME,
             "recommended": row["recommended"],
             "x": x.place(row[right]),
             "y": y.place(row[up]),
@@ -81,6 +80,11 @@ def chart(plan: Plan) -> dict[str, Any]:
         }
         for row in rows
     ]
+    places = names_beside(
+        [(point["x"], point["y"], point["label"]) for point in points], _LEFT, _WIDTH
+    )
+    for point, place in zip(points, places, strict=True):
+        point["name"] = place
     size = {"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "bottom": _HEIGHT - _BOTTOM}
     return size | {"points": points, "x_ticks": x.ticks(), "y_ticks": y.ticks(), "per": f"{PER:,}"}
 

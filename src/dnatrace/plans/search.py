@@ -188,7 +188,7 @@ class Search:
         near: dict[str, Action] = {}
         for action in one_step_from(best.action, self.methods):
             whole = replace(action, epsilon=self._epsilon(action.method, self._share(action)))
-            plain = whole.plain(self.budgets)
+            plain = whole.plain(self.budgets, self.world.usual.n_people)
             near.setdefault(plain.config(self.world, self.budgets).digest, plain)
         return [action for digest, action in near.items() if digest not in self.tried]
 
@@ -252,7 +252,7 @@ class Search:
             by_score=filled,
             score_days=length,
             staff=staff,
-        ).plain(self.budgets)
+        ).plain(self.budgets, usual.n_people)
 
 
 def one_step_from(action: Action, methods: Sequence[str]) -> list[Action]:

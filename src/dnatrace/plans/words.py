@@ -1,10 +1,11 @@
 """A plan in words that a health officer can act on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dnatrace.plans import assumptions, comparison, instructions
-from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, TRUTH, Action, follow
+from dnatrace.plans.actions import FLOOR, METHODS, TRUTH, Action, follow
+from dnatrace.plans.bearers import bears_lines
 from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
@@ -79,34 +80,43 @@ def action_values(action: Action, budgets: Budgets) -> dict[str, Any]:
 
 
 def _in_short(plan: Plan, row: Mapping[str, Any]) -> str:
-    """Return what to do and what it gains, in at most three sentences."""
+    """Return what to do and what it gains, in a few sentences."""
     do = instructions.in_short(plan.action, plan.world, plan.budgets)
-    if row["infections_averted_vs_nothing"] == 0.0:
-        return f"{do} {NOTHING_FOUND}"
+    found = [NOTHING_FOUND] if row["infections_averted_vs_nothing"] == 0.0 else []
     changed = fewer(row, _VERSUS_TODAY, "infections")
     home = more(_per_person(plan, "isolation_person_days"), "n", "days at home per person")
-    brings = f"Compared with what is done today that means {changed} per {PER:,} people in "
+    ends = ", which would end," if do == instructions.NOTHING else ""
+    brings = f"Compared with what is done today{ends} that means {changed} per {PER:,} people in "
     brings += f"{plan.world.usual.days} days, and {home}."
-    return " ".join([do, brings, *_robust(plan)])
+    return " ".join([do, *found, brings, *_robust(plan, row)])
 
 
-def _robust(plan: Plan) -> list[str]:
-    """Return whether the plan is also better than today in the other worlds."""
-    rows = _worlds(plan)
-    if not rows:
-        return []
-    lost = [row["if"] for row in rows if not is_gain(row, _VERSUS_TODAY)]
-    said = f"It is not shown to be better than today if {'; nor if '.join(lost)}."
-    if not lost:
+def _robust(plan: Plan, here: Mapping[str, Any]) -> list[str]:
+    """Return whether the plan is also better than today in the other worlds that change it."""
+    same = assumptions.without_effect(plan.study, plan.other_worlds)
+    rows = [row for row in _worlds(plan) if row["key"] not in same]
+    worse = [row["if"] for row in rows if is_loss(row, _VERSUS_TODAY)]
+    gains = [row for row in rows if is_gain(row, _VERSUS_TODAY)]
+    unknown = [row["if"] for row in rows if row["if"] not in worse and row not in gains]
+    also = "also " if is_loss(here, _VERSUS_TODAY) else ""
+    lines = []
+    if gains and not is_gain(here, _VERSUS_TODAY):
+        lines.append(f"It is better than today if {_either(gains)}.")
+    elif rows and len(gains) == len(rows):
         tried = ", ".join(row["key"] for row in rows)
-        said = f"It stays better than today where one assumption is wrong ({tried})."
-    lines = [said]
-    passed = [row["if"] for row in rows if is_loss(row, _VERSUS_NEXT_BEST)]
+        lines.append(f"It stays better than today where one assumption is wrong ({tried}).")
+    if worse:
+        lines.append(f"It is {also}worse than today if {'; or if '.join(worse)}.")
+    if unknown:
+        lines.append(f"It is not shown to be better than today if {'; nor if '.join(unknown)}.")
+    passed = [row for row in rows if is_loss(row, _VERSUS_NEXT_BEST)]
     if passed and plan.next_best:
-        lines.append(
-            f"The next best plan ({plan.next_best}) averts more if {'; or if '.join(passed)}."
-        )
+        lines.append(f"The next best plan ({plan.next_best}) averts more if {_either(passed)}.")
     return lines
+
+
+def _either(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "; or if ".join(row["if"] for row in rows)
 
 
 def _per_person(plan: Plan, metric: str, than: str = STATUS_QUO) -> dict[str, float | None]:
@@ -116,8 +126,7 @@ def _per_person(plan: Plan, metric: str, than: str = STATUS_QUO) -> dict[str, fl
 
 
 def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
-    if row["infections_averted_vs_nothing"] == 0.0:
-        return NOTHING_FOUND
+    in_vain = row["infections_averted_vs_nothing"] == 0.0
     told = {
         (found["against"], found["quantity"]): {
             "n": found["mean"],
@@ -131,7 +140,7 @@ def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
     lines = []
     for against, name in (
         (STATUS_QUO, "what is done today (the scenario without tracing)"),
-        (NOTHING, "doing nothing"),
+        *([] if in_vain else [(NOTHING, "doing nothing")]),
     ):
         parts = [
             fewer(told[against, f"{what} averted"], "n", people, scale)
@@ -140,7 +149,8 @@ def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
         ]
         lines.append(f"against {name} {', '.join(parts)}")
     usual = comparison.goals_of(plan.study, STATUS_QUO)
-    return (
+    first = f"{NOTHING_FOUND} " if in_vain else ""
+    return first + (
         f"{interval(row, 'infected_share', 100.0)} % of the people are infected in the end, today "
         f"{interval(usual, 'infected_share', 100.0)} %. Per {PER:,} people over "
         f"{plan.world.usual.days} days: {'; '.join(lines)}."
@@ -208,57 +218,6 @@ def _next_best_lines(plan: Plan) -> list[str]:
     ]
 
 
-def bears_lines(plan: Plan) -> list[str]:
-    """Return who bears the plan and may oppose it."""
-    lines = []
-    for by in ("household size", "age"):
-        days = _groups(plan, by, "isolation_days_per_person")
-        if len(days) < 2:
-            continue
-        most, least = (pick(days, key=lambda row: float(row["n"])) for pick in (max, min))
-        if most["n"] == least["n"]:
-            lines.append(f"By {by} nobody bears more days at home than others.")
-            continue
-        lines.append(
-            f"By {by} the most is borne by {_people(most, by)}: "
-            f"{more(most, 'n', 'days at home per person')} than today; the least by "
-            f"{_people(least, by)}: {more(least, 'n', 'days at home per person')}."
-        )
-        gains = _groups(plan, by, "infections averted")
-        vain = [_people(row, by) for row in gains if is_told(row, "n") is False]
-        if vain:
-            lines.append(f"No detectable reduction in infections: {', '.join(vain)}.")
-    for key, what in (
-        ("isolation_person_days", "all days at home"),
-        ("quarantine_person_days", "those without a positive result of one's own"),
-    ):
-        needless = _needless(plan, key)
-        lines += [] if needless is None else [f"Of {what} {needless} are of people not infected."]
-    return lines
-
-
-def _people(row: Mapping[str, Any], by: str) -> str:
-    if by == "age":
-        return f"people of {row['group']}"
-    return "people who live alone" if row["group"] == "1" else f"households of {row['group']}"
-
-
-def _needless(plan: Plan, key: str) -> str | None:
-    """Return the share of days at home of people who are not infected."""
-    of = plan.study.summaries[PLAN]
-    days, idle = (sum(float(s.get(k) or 0.0) for s in of) for k in (key, f"{key}_uninfected"))
-    return share(round(idle / days, 2)) if days else None
-
-
-def _groups(plan: Plan, by: str, quantity: str) -> list[dict[str, Any]]:
-    found = plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist()
-    return [
-        {"group": row["group"], "n": row["mean"], "n_low": row["low"], "n_high": row["high"]}
-        for row in found
-        if (row["grouped_by"], row["quantity"]) == (by, quantity) and row["mean"] is not None
-    ]
-
-
 def promise(action: Action, plan: Plan) -> str:
     """Return what is promised to a person."""
     delta = plan.world.config(**METHODS[action.method]).privacy.delta
@@ -272,7 +231,7 @@ def promise(action: Action, plan: Plan) -> str:
             "runs is for simulation only."
         )
     policy = action.config(plan.world, plan.budgets).policy
-    if action.method != NO_SCORES:
+    if action.uses_scores:
         text += " Not covered: somebody must read all scores in order to choose the highest."
     if policy.tells_of_cases:
         text += " Not covered: those who are sent home because of a case learn of it without noise."
@@ -281,6 +240,8 @@ def promise(action: Action, plan: Plan) -> str:
 
 def _price_of_privacy(plan: Plan) -> str:
     """Return what messages, private or exact, gain over public facts under the same policy."""
+    if not plan.action.uses_scores:
+        return "Nothing: this plan uses no scores, so that no messages are needed."
     worth = {row["key"]: row for row in comparison.margins(plan.study, plan.steps)}
     text = (
         f"The same policy with messages instead of {FLOOR}, per {PER:,} people. Exact counts of "
@@ -291,7 +252,7 @@ def _price_of_privacy(plan: Plan) -> str:
     averted = -PER * plan.study.difference(TRUTH, FLOOR, "attack_rate").values
     text += f" Knowing who is infected: {_gain(comparison.named_interval(_AVERTED, averted))}; "
     text += "that is what a better method could still gain."
-    if plan.action.epsilon == 0.0 and plan.action.method != NO_SCORES and "messages" in worth:
+    if plan.action.epsilon == 0.0 and "messages" in worth:
         text += " Messages were not shown to help on the validation seeds, so none are sent."
     return text + _gap(comparison.gap_recovered(plan.study))
 
@@ -315,7 +276,7 @@ def _gap(gap: Mapping[str, Any] | None) -> str:
 
 def margin_lines(plan: Plan, *, parts: bool) -> list[str]:
     """Return what each part of the plan, or each constraint, is worth, one line each."""
-    return [
+    lines = [
         f"{row['more_of'][0].upper()}{row['more_of'][1:]}: "
         f"{fewer(row, _AVERTED, 'infections')}, "
         f"{more(row, 'days_at_home_per_person', 'days at home')}, "
@@ -323,6 +284,8 @@ def margin_lines(plan: Plan, *, parts: bool) -> list[str]:
         for row in comparison.margins(plan.study, plan.steps)
         if row["is_part"] == parts
     ]
+    missing = comparison.not_measured(plan.action, plan.world, plan.budgets)
+    return lines if parts else [*lines, *missing]
 
 
 def _worlds(plan: Plan) -> list[dict[str, Any]]:
@@ -335,9 +298,7 @@ def world_lines(plan: Plan) -> list[str]:
 
 
 def _world_line(plan: Plan, row: Mapping[str, Any]) -> str:
-    here = comparison.goals_of(plan.study, PLAN)["infected_share"]
-    usual = comparison.goals_of(plan.study, STATUS_QUO)["infected_share"]
-    if (row["infected_share"], row["infected_share_status_quo"]) == (here, usual):
+    if row["key"] in assumptions.without_effect(plan.study, plan.other_worlds):
         return f"If {row['if']}: all stays the same, for nothing that is done depends on it."
     text = (
         f"If {row['if']}: {interval(row, 'infected_share', 100.0)} % are infected in the end, with "
