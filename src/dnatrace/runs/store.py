@@ -269,8 +269,9 @@ def read_text(run: Path, name: str) -> str:
 
 def read_json(run: Path, name: str) -> dict[str, Any]:
     """Read a JSON object of a stored run, or raise saying what is wrong."""
+    text = read_text(run, name)
     try:
-        values = parse_json(read_text(run, name))
+        values = parse_json(text)
     except ValueError as error:
         raise InputError(f"{run / name}: is damaged: {error}") from error
     if not isinstance(values, dict):
