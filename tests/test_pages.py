@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import dnatrace as dt
+from dnatrace.runs.presentation import show_run
+from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
+from dnatrace.simulators.disease import DiseaseParameters
 from dnatrace.sweeps import sweep as sweeps
 from docs.tools import figures, pages, reference
 from tests import command_line
@@ -145,6 +148,30 @@ def test_the_reference_has_every_public_name_and_every_command():
     names = ("run", "privacy statement", "config parameters", "app", "reproduce", "plan")
     assert [n for n in names if f"\n## `dnatrace {n}`\n" not in commands] == []
     assert "`--epsilon`" in commands
+
+
+def entries_of(page):
+    """The entries of a glossary by the words in bold at their beginning."""
+    return dict(re.findall(r"^\*\*([^*]+)\*\*((?:.+\n)+)", page.read_text("utf-8"), re.M))
+
+
+def test_what_pages_say_of_e_and_i_is_what_the_simulator_counts(capsys):
+    factors = DiseaseParameters().course_factors()
+    assert (factors[SEIR_OF_COURSE == dt.State.E] > 0.0).all()  # people in E infect
+    names = [state.name for state in CourseState if SEIR_OF_COURSE[state] == dt.State.I]
+    assert names == ["SYMPTOMATIC", "SYMPTOMATIC_MILD", "HOSPITALISED", "CRITICAL"]
+    entries = entries_of(DOCS / "reference" / "glossary.md")
+    assert "may infect others. In the phones' model" in " ".join(entries["E, exposed"].split())
+    assert "infected with symptoms" in entries["I, infected"]
+    lesson = " ".join((DOCS / "tutorials" / "epidemic.md").read_text("utf-8").split())
+    assert "People in E may infect others" in lesson
+    assert "(infected, not yet infectious)" not in lesson
+
+    result = dt.run(dt.RunConfig(method="none", people=100, days=4))
+    assert result.summary["peak_infected"] == max(result.daily["infected"].to_pylist()) / 100
+    assert "% infected (I), " in repr(result)
+    show_run(result)
+    assert "\nInfected (I) by day  " in capsys.readouterr().out
 
 
 def test_every_picture_has_a_text_for_those_who_do_not_see_it():

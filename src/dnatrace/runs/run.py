@@ -92,7 +92,7 @@ class RunResult:
     def __repr__(self) -> str:
         peak, ever = self.summary["peak_infected"], self.summary["attack_rate"]
         settings = f"{self.config.method.name}, seed {self.config.seed}, {self.config.days} days"
-        return f"<RunResult: {settings}; peak {peak:.2%} infected, {ever:.1%} ever>"
+        return f"<RunResult: {settings}; peak {peak:.2%} infected (I), {ever:.1%} ever>"
 
     def _repr_html_(self) -> str:
         """Return the summary as a notebook shows it."""
