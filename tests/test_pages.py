@@ -80,6 +80,37 @@ def test_a_notebook_is_its_page(page):
     ]
 
 
+def broken_links(text, directory):
+    """The relative links and pictures of a text in Markdown that lead to no file."""
+    prose = re.sub(r"^```.*?^```|`[^`\n]+`", "", text, flags=re.M | re.S)
+    targets = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", prose)
+    return [target for target in targets if not (directory / target).exists()]
+
+
+@pytest.mark.parametrize("page", pages.TUTORIALS, ids=lambda page: page.stem)
+def test_every_link_and_picture_of_a_notebook_leads_somewhere(page):
+    kept = pages.notebook_of(page)
+    cells = json.loads(kept.read_text("utf-8"))["cells"]
+    prose = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    assert "](../" in prose
+    assert broken_links(prose, kept.parent) == []
+
+
+def test_every_link_and_picture_of_a_page_leads_somewhere():
+    """As read in the repository; tests/test_site.py follows those of the site, with anchors."""
+    for page in [*ALL, *ROOT.glob("*.md")]:
+        assert broken_links(page.read_text("utf-8"), page.parent) == [], page.name
+
+
+def test_only_relative_links_of_a_notebook_are_moved():
+    text = (
+        "[a](a.md) ![b](../b.svg) [c](#c) [d](https://d.org/) [e](/e)\n\n```python\nx[0](1)\n```\n"
+    )
+    prose, code = (cell["source"] for cell in json.loads(pages.notebook(text))["cells"])
+    assert prose == ["[a](../a.md) ![b](../../b.svg) [c](#c) [d](https://d.org/) [e](/e)"]
+    assert code == ["x[0](1)"]
+
+
 # Blocks of code that other tests run: the plug-ins are installed by tests/test_plugins.py, commands
 # are run by tests/test_readme.py, and the rest by the tests of what they call.
 ELSEWHERE = {
