@@ -111,6 +111,18 @@ def test_only_relative_links_of_a_notebook_are_moved():
     assert code == ["x[0](1)"]
 
 
+def test_the_lesson_on_own_contacts_says_where_its_files_are_before_it_reads_them():
+    page = DOCS / "tutorials" / "own-contacts.md"
+    before = page.read_text("utf-8").split("```python")[0]
+    assert "`cd examples`" in before
+    (place,) = re.findall(r"`%cd (\S+)`", before)
+    examples = (pages.notebook_of(page).parent / place).resolve()
+    assert examples == ROOT / "examples"
+    read = re.findall(r'read_csv\("(.+?)"\)', page.read_text("utf-8"))
+    assert read == ["contacts.csv", "tests.csv"]
+    assert all((examples / name).is_file() for name in read)
+
+
 # Blocks of code that other tests run: the plug-ins are installed by tests/test_plugins.py, commands
 # are run by tests/test_readme.py, and the rest by the tests of what they call.
 ELSEWHERE = {
