@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -215,6 +216,22 @@ def test_what_pages_say_of_e_and_i_is_what_the_simulator_counts(capsys):
     assert "% infected (I), " in repr(result)
     show_run(result)
     assert "\nInfected (I) by day  " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_missing_library_of_data_frames_is_named_in_one_line(library, here, monkeypatch):
+    """The package does not bring them; lessons and how-to say so where they use them."""
+    small = dt.RunConfig(method="none", people=50, days=2)
+    made = (dt.run(small), dt.compare({"none": small}, seeds=[1]))
+    monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    for each in made:
+        with pytest.raises(dt.InputError) as raised:
+            getattr(each, f"to_{library}")()
+        assert str(raised.value) == f"to_{library}() needs {library}: pip install {library}"
+    for name in ("tutorials/epidemic.md", "tutorials/policy-study.md", "how-to/reading-results.md"):
+        text = (DOCS / name).read_text("utf-8")
+        assert "`pip install pandas`" in text
+        assert f"to_{library}()" in text
 
 
 def test_every_picture_has_a_text_for_those_who_do_not_see_it():
