@@ -124,6 +124,49 @@ def test_the_lesson_on_own_contacts_says_where_its_files_are_before_it_reads_the
     assert all((examples / name).is_file() for name in read)
 
 
+def test_lessons_that_start_processes_say_what_a_file_needs():
+    rule = '`if __name__ == "__main__":`'
+    for page in pages.TUTORIALS:
+        before, *after = page.read_text("utf-8").split("dt.compare(", 1)
+        if after:
+            assert "](index.md#in-a-file)" in before, page.name
+            assert rule in before, page.name
+    for name in ("tutorials/index.md", "start.md"):
+        assert rule in (DOCS / name).read_text("utf-8"), name
+
+
+@pytest.mark.parametrize(
+    ("guard", "file"), [('if __name__ == "__main__":', "script.py"), ("if True:", "-")]
+)
+def test_the_script_of_the_tutorials_runs(guard, file, tmp_path):
+    """Workers read a script again, which must be guarded; on standard input there is no file."""
+    page = (DOCS / "tutorials" / "index.md").read_text("utf-8")
+    (source,) = re.findall(r"^```\n(import dnatrace.*?)^```", page, re.M | re.S)
+    small = source.replace("people=600, days=40", "people=50, days=2").replace("(1, 6)", "(1, 3)")
+    script = small.replace('if __name__ == "__main__":', guard)
+    assert small != source
+    assert guard in script
+    (tmp_path / "script.py").write_text(script, "utf-8")
+    done = subprocess.run(
+        [sys.executable, file],
+        input=script,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '[["random","fn"]]' in done.stdout
+
+
+def test_pages_about_a_copy_of_the_repository_keep_it_editable():
+    """`pip install '.[train]'` would replace the editable package of `make run` by a copy."""
+    for page in ALL:
+        if "results" not in page.relative_to(DOCS).parts:
+            found = re.findall(r"pip install (?:\S+ )*?'?\.[\['`\s].*", page.read_text("utf-8"))
+            assert [line for line in found if " -e " not in line] == [], page.name
+
+
 # Blocks of code that other tests run: the plug-ins are installed by tests/test_plugins.py, commands
 # are run by tests/test_readme.py, and the rest by the tests of what they call.
 ELSEWHERE = {
