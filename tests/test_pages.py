@@ -261,6 +261,19 @@ def test_what_pages_say_of_e_and_i_is_what_the_simulator_counts(capsys):
     assert "\nInfected (I) by day  " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "words", [("run",), ("audit",), ("plan",), ("sweep",), ("config", "scenarios")], ids=" ".join
+)
+def test_paragraphs_of_help_fill_the_lines_of_a_terminal(words):
+    done = command_line.run_process(*words, "--help", COLUMNS="80")
+    prose = done.stdout.split("╭")[0]  # the panels of options begin
+    paragraphs = re.split(r"\n\s*\n", prose)[2:]
+    assert any(paragraph.lstrip().startswith("Example: dnatrace") for paragraph in paragraphs)
+    for paragraph in paragraphs:
+        lines = [line.strip() for line in paragraph.splitlines()]
+        assert all(60 <= len(line) <= 80 for line in lines[:-1]), paragraph
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_missing_library_of_data_frames_is_named_in_one_line(library, here, monkeypatch):
     """The package does not bring them; lessons and how-to say so where they use them."""
