@@ -12,6 +12,7 @@ import pytest
 
 import dnatrace as dt
 from dnatrace.runs.presentation import show_run
+from dnatrace.runs.scenarios import ALIASES
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 from dnatrace.simulators.disease import DiseaseParameters
 from dnatrace.sweeps import sweep as sweeps
@@ -259,6 +260,15 @@ def test_what_pages_say_of_e_and_i_is_what_the_simulator_counts(capsys):
     assert "% infected (I), " in repr(result)
     show_run(result)
     assert "\nInfected (I) by day  " in capsys.readouterr().out
+
+
+def test_a_short_name_of_a_scenario_is_explained():
+    listed = command_line.run("config", "scenarios").stdout.splitlines()
+    page = " ".join((DOCS / "world.md").read_text("utf-8").split())
+    for short, name in ALIASES.items():
+        (line,) = (line for line in listed if line.startswith(f"{name} "))
+        assert line.endswith(f" (short name: {short})")
+        assert f"`{short}` is a short name of `{name}`" in page
 
 
 @pytest.mark.parametrize(
