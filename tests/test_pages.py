@@ -4,12 +4,17 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 import dnatrace as dt
+from dnatrace.runs.presentation import show_run
+from dnatrace.runs.scenarios import ALIASES
+from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
+from dnatrace.simulators.disease import DiseaseParameters
 from dnatrace.sweeps import sweep as sweeps
 from docs.tools import figures, pages, reference
 from tests import command_line
@@ -75,6 +80,92 @@ def test_a_notebook_is_its_page(page):
     assert [c.removeprefix("%%sh\n") for c in code] == [
         block.source.strip("\n") for block in pages.blocks(text)
     ]
+
+
+def broken_links(text, directory):
+    """The relative links and pictures of a text in Markdown that lead to no file."""
+    prose = re.sub(r"^```.*?^```|`[^`\n]+`", "", text, flags=re.M | re.S)
+    targets = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", prose)
+    return [target for target in targets if not (directory / target).exists()]
+
+
+@pytest.mark.parametrize("page", pages.TUTORIALS, ids=lambda page: page.stem)
+def test_every_link_and_picture_of_a_notebook_leads_somewhere(page):
+    kept = pages.notebook_of(page)
+    cells = json.loads(kept.read_text("utf-8"))["cells"]
+    prose = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    assert "](../" in prose
+    assert broken_links(prose, kept.parent) == []
+
+
+def test_every_link_and_picture_of_a_page_leads_somewhere():
+    """As read in the repository; tests/test_site.py follows those of the site, with anchors."""
+    for page in [*ALL, *ROOT.glob("*.md")]:
+        assert broken_links(page.read_text("utf-8"), page.parent) == [], page.name
+
+
+def test_only_relative_links_of_a_notebook_are_moved():
+    text = (
+        "[a](a.md) ![b](../b.svg) [c](#c) [d](https://d.org/) [e](/e)\n\n```python\nx[0](1)\n```\n"
+    )
+    prose, code = (cell["source"] for cell in json.loads(pages.notebook(text))["cells"])
+    assert prose == ["[a](../a.md) ![b](../../b.svg) [c](#c) [d](https://d.org/) [e](/e)"]
+    assert code == ["x[0](1)"]
+
+
+def test_the_lesson_on_own_contacts_says_where_its_files_are_before_it_reads_them():
+    page = DOCS / "tutorials" / "own-contacts.md"
+    before = page.read_text("utf-8").split("```python")[0]
+    assert "`cd examples`" in before
+    (place,) = re.findall(r"`%cd (\S+)`", before)
+    examples = (pages.notebook_of(page).parent / place).resolve()
+    assert examples == ROOT / "examples"
+    read = re.findall(r'read_csv\("(.+?)"\)', page.read_text("utf-8"))
+    assert read == ["contacts.csv", "tests.csv"]
+    assert all((examples / name).is_file() for name in read)
+
+
+def test_lessons_that_start_processes_say_what_a_file_needs():
+    rule = '`if __name__ == "__main__":`'
+    for page in pages.TUTORIALS:
+        before, *after = page.read_text("utf-8").split("dt.compare(", 1)
+        if after:
+            assert "](index.md#in-a-file)" in before, page.name
+            assert rule in before, page.name
+    for name in ("tutorials/index.md", "start.md"):
+        assert rule in (DOCS / name).read_text("utf-8"), name
+
+
+@pytest.mark.parametrize(
+    ("guard", "file"), [('if __name__ == "__main__":', "script.py"), ("if True:", "-")]
+)
+def test_the_script_of_the_tutorials_runs(guard, file, tmp_path):
+    """Workers read a script again, which must be guarded; on standard input there is no file."""
+    page = (DOCS / "tutorials" / "index.md").read_text("utf-8")
+    (source,) = re.findall(r"^```\n(import dnatrace.*?)^```", page, re.M | re.S)
+    small = source.replace("people=600, days=40", "people=50, days=2").replace("(1, 6)", "(1, 3)")
+    script = small.replace('if __name__ == "__main__":', guard)
+    assert small != source
+    assert guard in script
+    (tmp_path / "script.py").write_text(script, "utf-8")
+    done = subprocess.run(
+        [sys.executable, file],
+        input=script,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '[["random","fn"]]' in done.stdout
+
+
+def test_pages_about_a_copy_of_the_repository_keep_it_editable():
+    """`pip install '.[train]'` would replace the editable package of `make run` by a copy."""
+    for page in ALL:
+        if "results" not in page.relative_to(DOCS).parts:
+            found = re.findall(r"pip install (?:\S+ )*?'?\.[\['`\s].*", page.read_text("utf-8"))
+            assert [line for line in found if " -e " not in line] == [], page.name
 
 
 # Blocks of code that other tests run: the plug-ins are installed by tests/test_plugins.py, commands
@@ -145,6 +236,68 @@ def test_the_reference_has_every_public_name_and_every_command():
     names = ("run", "privacy statement", "config parameters", "app", "reproduce", "plan")
     assert [n for n in names if f"\n## `dnatrace {n}`\n" not in commands] == []
     assert "`--epsilon`" in commands
+
+
+def entries_of(page):
+    """The entries of a glossary by the words in bold at their beginning."""
+    return dict(re.findall(r"^\*\*([^*]+)\*\*((?:.+\n)+)", page.read_text("utf-8"), re.M))
+
+
+def test_what_pages_say_of_e_and_i_is_what_the_simulator_counts(capsys):
+    factors = DiseaseParameters().course_factors()
+    assert (factors[SEIR_OF_COURSE == dt.State.E] > 0.0).all()  # people in E infect
+    names = [state.name for state in CourseState if SEIR_OF_COURSE[state] == dt.State.I]
+    assert names == ["SYMPTOMATIC", "SYMPTOMATIC_MILD", "HOSPITALISED", "CRITICAL"]
+    entries = entries_of(DOCS / "reference" / "glossary.md")
+    assert "may infect others. In the phones' model" in " ".join(entries["E, exposed"].split())
+    assert "infected with symptoms" in entries["I, infected"]
+    lesson = " ".join((DOCS / "tutorials" / "epidemic.md").read_text("utf-8").split())
+    assert "People in E may infect others" in lesson
+    assert "(infected, not yet infectious)" not in lesson
+
+    result = dt.run(dt.RunConfig(method="none", people=100, days=4))
+    assert result.summary["peak_infected"] == max(result.daily["infected"].to_pylist()) / 100
+    assert "% infected (I), " in repr(result)
+    show_run(result)
+    assert "\nInfected (I) by day  " in capsys.readouterr().out
+
+
+def test_a_short_name_of_a_scenario_is_explained():
+    listed = command_line.run("config", "scenarios").stdout.splitlines()
+    page = " ".join((DOCS / "world.md").read_text("utf-8").split())
+    for short, name in ALIASES.items():
+        (line,) = (line for line in listed if line.startswith(f"{name} "))
+        assert line.endswith(f" (short name: {short})")
+        assert f"`{short}` is a short name of `{name}`" in page
+
+
+@pytest.mark.parametrize(
+    "words", [("run",), ("audit",), ("plan",), ("sweep",), ("config", "scenarios")], ids=" ".join
+)
+def test_paragraphs_of_help_fill_the_lines_of_a_terminal(words):
+    done = command_line.run_process(*words, "--help", COLUMNS="80")
+    prose = done.stdout.split("╭")[0]  # the panels of options begin
+    paragraphs = re.split(r"\n\s*\n", prose)[2:]
+    assert any(paragraph.lstrip().startswith("Example: dnatrace") for paragraph in paragraphs)
+    for paragraph in paragraphs:
+        lines = [line.strip() for line in paragraph.splitlines()]
+        assert all(60 <= len(line) <= 80 for line in lines[:-1]), paragraph
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_missing_library_of_data_frames_is_named_in_one_line(library, here, monkeypatch):
+    """The package does not bring them; lessons and how-to say so where they use them."""
+    small = dt.RunConfig(method="none", people=50, days=2)
+    made = (dt.run(small), dt.compare({"none": small}, seeds=[1]))
+    monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    for each in made:
+        with pytest.raises(dt.InputError) as raised:
+            getattr(each, f"to_{library}")()
+        assert str(raised.value) == f"to_{library}() needs {library}: pip install {library}"
+    for name in ("tutorials/epidemic.md", "tutorials/policy-study.md", "how-to/reading-results.md"):
+        text = (DOCS / name).read_text("utf-8")
+        assert "`pip install pandas`" in text
+        assert f"to_{library}()" in text
 
 
 def test_every_picture_has_a_text_for_those_who_do_not_see_it():

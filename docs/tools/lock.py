@@ -1,7 +1,7 @@
 """Versions of all libraries of this environment: `python -m docs.tools.lock`.
 
-Writes `requirements/lock.txt`: what `pip install '.[dev]'` brought, name and version, without the
-package itself, addresses or paths.
+Writes `requirements/lock.txt`: what `pip install -e '.[dev]'` brought, name and version, without
+the package itself, addresses or paths.
 """
 
 import importlib.metadata

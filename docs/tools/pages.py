@@ -31,6 +31,7 @@ RUN = [*TUTORIALS, *(DOCS / name for name in OTHERS)]
 _FENCE = re.compile(r"^```(python|sh)\n(.*?)^```\n", re.M | re.S)
 _PRINTED = re.compile(r"\n```text\n(.*?)^```\n", re.M | re.S)
 _FIGURE = re.compile(r"\n!\[[^\]]+\]\((figures/[\w-]+\.svg)\)\n")
+_RELATIVE = re.compile(r"\]\((?!\w+:|[#/])")  # the beginning of a link to a file of the repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,10 @@ def refreshed(page: Path, directory: Path, *, write_figures: bool) -> str:
 
 
 def notebook(text: str) -> str:
-    """Return a page as a Jupyter notebook: what is run becomes cells, the rest is Markdown."""
+    """Return a page as a Jupyter notebook: what is run becomes cells, the rest is Markdown.
+
+    Notebooks are kept one directory below their pages, and so relative links begin with `../`.
+    """
     cells: list[dict[str, Any]] = []
 
     def add(kind: str, source: str) -> None:
@@ -149,11 +153,11 @@ def notebook(text: str) -> str:
 
     done = 0
     for block in blocks(text):
-        add("markdown", text[done : block.start])
+        add("markdown", _RELATIVE.sub("](../", text[done : block.start]))
         add("code", ("%%sh\n" if block.language == "sh" else "") + block.source)
         figure = _FIGURE.match(text, block.end)
         done = figure.end() if figure else block.end
-    add("markdown", text[done:])
+    add("markdown", _RELATIVE.sub("](../", text[done:]))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     content = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4}
     return json.dumps(content | {"nbformat_minor": 5}, indent=1, ensure_ascii=False) + "\n"

@@ -143,6 +143,12 @@ def _refuse_unreadable(given: dict[str, Any]) -> None:
                 raise InputError(f"{name.replace('_', '-')}: {why}; LC_ALL=C.UTF-8 may")
 
 
+def _joined(text: str) -> str:
+    """Return a text whose paragraphs are one line each, for the terminal to wrap."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 class Command(TyperCommand):
     """A command whose help shows flags as flags, and that refuses empty and unreadable values."""
 
@@ -159,6 +165,7 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write its help."""
+        self.help = _joined(self.help or "")
         with light_help():
             super().format_help(ctx, formatter)
 

@@ -49,14 +49,16 @@ def scenarios(
     """
     from dataclasses import asdict
 
-    from dnatrace.runs.scenarios import read_scenario
+    from dnatrace.runs.scenarios import ALIASES, read_scenario
     from dnatrace.runs.scenarios import scenarios as all_of_them
 
     if name is None:
         found = all_of_them()
         values = {key: asdict(scenario) for key, scenario in found.items()}
         width = max(map(len, found))
-        return Answer(values=values, shown=[f"{k:{width}}  {s.title}" for k, s in found.items()])
+        short = {full: f" (short name: {alias})" for alias, full in ALIASES.items()}
+        lines = [f"{k:{width}}  {s.title}{short.get(k, '')}" for k, s in found.items()]
+        return Answer(values=values, shown=lines)
     one = read_scenario(name)
     lines = [f"{row['key']} = {row['value']}  ({row['source']})" for row in one.as_rows()]
     return Answer(values=asdict(one), shown=[f"{one.name}: {one.title}", *lines])

@@ -29,7 +29,7 @@ def show_run(result: RunResult) -> None:
         table.add_row(label, text)
     print_table(table)
     console = Console()
-    console.print(f"Infected by day  {sparkline(result.daily['infected'].to_numpy())}")
+    console.print(f"Infected (I) by day  {sparkline(result.daily['infected'].to_numpy())}")
     if not s["peak_reached"]:
         console.print("Infections are still rising on the last day: the peak is yet to come.")
     if (line := first_infections_line(result.config, s["people"])) is not None:

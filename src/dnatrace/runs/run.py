@@ -74,11 +74,11 @@ class RunResult:
 
     def to_pandas(self) -> Any:
         """Return the daily table as a pandas data frame; needs pandas."""
-        return self.daily.to_pandas()
+        return as_frame(self.daily, "pandas")
 
     def to_polars(self) -> Any:
         """Return the daily table as a polars data frame; needs polars."""
-        return import_module("polars").from_arrow(self.daily)
+        return as_frame(self.daily, "polars")
 
     def plot(self) -> Any:
         """Draw the epidemic above and the response to it below; return the axes of both."""
@@ -92,7 +92,7 @@ class RunResult:
     def __repr__(self) -> str:
         peak, ever = self.summary["peak_infected"], self.summary["attack_rate"]
         settings = f"{self.config.method.name}, seed {self.config.seed}, {self.config.days} days"
-        return f"<RunResult: {settings}; peak {peak:.2%} infected, {ever:.1%} ever>"
+        return f"<RunResult: {settings}; peak {peak:.2%} infected (I), {ever:.1%} ever>"
 
     def _repr_html_(self) -> str:
         """Return the summary as a notebook shows it."""
@@ -101,6 +101,22 @@ class RunResult:
             for label, text in written_summary(self.summary)
         )
         return f"<table>{rows}</table>"
+
+
+def as_frame(table: pa.Table, library: str) -> Any:
+    """Return a table as a data frame of pandas or polars, which the package itself does not need.
+
+    Raises:
+        InputError: the library is not installed.
+    """
+    try:
+        module = import_module(library)
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        message = f"to_{library}() needs {library}: pip install {library}"
+        raise InputError(message) from None
+    return table.to_pandas() if library == "pandas" else module.from_arrow(table)
 
 
 def run(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from multiprocessing import current_process, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps.attempts import (
@@ -65,7 +67,7 @@ class _Team:
         context = get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self.threads), daemon=True)
-        with deaf_to_interrupts(), thread_settings(self.threads):
+        with deaf_to_interrupts(), thread_settings(self.threads), _no_file_that_is_gone():
             process.start()
         theirs.close()  # so that the worker's death closes the pipe
         self.workers.append(_Worker(process=process, connection=ours))
@@ -223,6 +225,24 @@ def deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _no_file_that_is_gone() -> Iterator[None]:
+    """Let processes started in the block not look for a script that is not in a file.
+
+    A script on standard input says that its file is `<stdin>`; workers would fail to open it.
+    """
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is None or Path(file).exists():
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = file
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, Unpack
@@ -20,7 +19,7 @@ from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
 from dnatrace.runs.quantities import SUMMARY
-from dnatrace.runs.run import named_outside, run
+from dnatrace.runs.run import as_frame, named_outside, run
 from dnatrace.sweeps import costs, view
 from dnatrace.sweeps.entries import (
     Entry,
@@ -191,11 +190,11 @@ class Study(Generic[Label]):
 
     def to_pandas(self) -> Any:
         """Return one row per label and seed as a pandas data frame; needs pandas."""
-        return view.runs_of(self).to_pandas()
+        return as_frame(view.runs_of(self), "pandas")
 
     def to_polars(self) -> Any:
         """Return one row per label and seed as a polars data frame; needs polars."""
-        return import_module("polars").from_arrow(view.runs_of(self))
+        return as_frame(view.runs_of(self), "polars")
 
     def plot(self, metric: str = "peak_infected") -> Any:
         """Draw a number of the summaries: a dot per seed, means and intervals; return the axes."""
