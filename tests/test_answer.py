@@ -134,6 +134,15 @@ def test_plans_of_other_cities_are_compared_by_shares():
     )
 
 
+def test_halves_of_people_are_rounded_away_from_zero():
+    halves = side("A", [0.0486, 0.0487], isolated=0.4)
+    told = answer(halves, nothing=side("nothing", [0.0137, 0.0138], method="none"))
+    assert told[0] == (
+        "Of 10,000 people 487 were infected in 100 days instead of 138 with nothing done."
+    )
+    assert told[1].startswith("1 in 3 was at home")
+
+
 def test_doing_nothing_and_the_floor_count_on_the_seeds_of_the_setting():
     """Another seed is another epidemic: its number says nothing about what was done."""
     one = side("A", [0.0200])

@@ -330,4 +330,4 @@ def test_runs_that_end_before_their_peak_are_counted():
     )
     rows = study.table(["peak_infected"]).to_pylist()
     assert [row["runs_still_rising"] for row in rows] == [1, 0, None]
-    assert study._repr_html_().count("1 still rising on the last day") == 1
+    assert study._repr_html_().count("I still rising on the last day in 1 of 2 runs") == 1

@@ -648,7 +648,7 @@ def test_runs_that_end_before_their_peak_are_marked(one_run, tmp_path):
         out = write_report(one_run.parent, tmp_path / "page.html").path
         return re.sub(r"\s+", " ", out.read_text("utf-8"))
 
-    path, note = one_run / "summary.json", "<mark>still rising on the last day</mark>"
+    path, note = one_run / "summary.json", "<mark>I still rising on the last day</mark>"
     summary = json.loads(path.read_text())
     for value, marked in ((True, False), (False, True)):
         path.write_text(json.dumps(summary | {"peak_reached": value}))

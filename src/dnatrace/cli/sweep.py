@@ -102,6 +102,13 @@ def sweep(
     )
 
 
+def _rising(rising: int | None, runs: int) -> str:
+    """Return how many runs ended before their peak, as a remark on its mean."""
+    if not rising:
+        return ""
+    return " (still rising)" if runs == 1 else f" (still rising in {rising} of {runs})"
+
+
 def _shown(results: "list[dict[str, Any]]", store: Path) -> "list[str | Table]":
     """Return the peaks of a sweep, and where the rest of its results can be read."""
     from dnatrace.runs.quantities import SUMMARY, shown_spread
@@ -112,7 +119,7 @@ def _shown(results: "list[dict[str, Any]]", store: Path) -> "list[str | Table]":
             "setting": row["setting"],
             "runs": row["runs"],
             name: shown_spread(row["mean"], row["half_width"])
-            + (" (still rising)" if row["runs_still_rising"] else ""),
+            + _rising(row["runs_still_rising"], row["runs"]),
         }
         for row in results
     ]
