@@ -78,10 +78,10 @@ def test_a_list_is_labelled_by_what_differs(here):
     ]
     comparison = dt.compare(configs, seeds=[1])
     assert list(comparison.summaries) == [
-        "fn, transmission_per_contact=0.03",
+        "fn",  # 0.03, as usual
         "random",  # which does not ask for it
-        "tally, transmission_per_contact=0.05",
-        "tally, transmission_per_contact=0.05 #2",
+        "tally, transmission per contact 0.05",
+        "tally, transmission per contact 0.05 #2",
     ]
     (alone,) = dt.compare(configs[:1], seeds=[1]).summaries
     assert alone == "fn"

@@ -14,7 +14,9 @@ from rich.table import Table
 import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs import console, needs
+from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.quantities import DAILY, SUMMARY
+from dnatrace.sweeps import naming
 from dnatrace.sweeps import sweep as sweeps
 
 from .command_line import run, run_process
@@ -238,6 +240,78 @@ def test_a_sweep_ends_with_its_results(tmp_path, monkeypatch):
     peaks = [1000 * row["peak_infected"] for row in stored if row["method"] == "fn"]
     (fn,) = (row for row in rows if row["setting"].startswith("fn"))
     assert fn["mean"] == pytest.approx(sum(peaks) / 2)
+
+
+def test_a_label_of_a_sweep_is_one_of_the_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(
+        'preset = "quick"\npeople = 200\ndays = 4\nseeds = [1]\n'
+        "[[grid]]\nmethod = 'tally'\nprivacy.epsilon = [0.1, 1.0]\n"
+        "[[grid]]\nmethod = 'public-facts'\ntests.capacity = [0.04, 0.08]\n"
+    )
+    done = run("sweep", "s.toml", "--json", cwd=tmp_path)
+    labels = [row["setting"] for row in json.loads(done.stdout)["results"]]
+    assert labels == [
+        *("tally, ε 0.1", "tally, ε 1", "public-facts, tests.capacity 0.04", "public-facts")
+    ]
+    assert "Unless a label says otherwise: tests.capacity 0.08." in run(
+        "sweep", "s.toml", cwd=tmp_path
+    ).stdout.replace("\n", " ")
+    typed = (
+        "Public-Facts,tests.capacity=0.04",
+        "tally , privacy.epsilon = 0.1",
+        "tally, epsilon=1",
+    )
+    for label in (*labels, *typed, "public-facts, tests.capacity 0.08"):
+        done = run("report", "runs", "--baseline", label, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), label
+    assert "Differences from public-facts, seed by seed" in done.stdout
+    done = run("report", "runs", "--baseline", "tally", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("dnatrace: baseline 'tally' is not among the settings: ")
+
+
+def test_scenarios_are_named_in_labels(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    base = 'people = 200\ndays = 4\nseeds = [1]\nmethod = "random"\n[grid]\n'
+    for extra, ends in (
+        ("", [""]),
+        ("tests.capacity = [0.01, 0.02]\n", ["", ", tests.capacity 0.02"]),
+    ):
+        (tmp_path / "s.toml").write_text(f'{base}scenario = ["scarce", "household"]\n{extra}')
+        done = run("sweep", "s.toml", "--store", f"runs{len(ends)}", "--json", cwd=tmp_path)
+        labels = [row["setting"] for row in json.loads(done.stdout)["results"]]
+        assert labels[0] == "random, scenario scarce"
+        assert labels[len(ends)].startswith("random, scenario household")
+        assert labels[1].endswith(ends[-1])
+        for label in labels:
+            done = run("report", f"runs{len(ends)}", "--baseline", label, cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+    done = run("report", "runs1", "--baseline", labels[0], cwd=tmp_path)
+    assert "Differences from random, scenario scarce" in done.stdout
+    assert "random, scenario household" in done.stdout
+
+
+def test_a_baseline_may_be_the_label_of_a_run(tmp_path):
+    for method, label in (("none", "nobody acts"), ("fn", "all"), ("random", "all")):
+        run("run", *TINY, "--method", method, "--label", label, "--out", "s", cwd=tmp_path)
+    done = run("report", "s", "--baseline", "nobody acts", cwd=tmp_path)
+    assert "Differences from none, seed by seed" in done.stdout
+    done = run("report", "s", "--baseline", "all", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "dnatrace: baseline 'all' is the label of runs of several settings: random; fn\n",
+    )
+
+
+def test_keys_are_as_long_as_tells_them_apart():
+    named = {key: naming.short(key) for key in described_settings()}
+    assert len(set(named.values())) == len(named)
+    assert named["days"] == "days"
+    assert named["policy.household.days"] == "household.days"
+    assert named["policy.quarantine.adherence"] == "quarantine.adherence"
+    assert named["isolation.adherence"] == "isolation.adherence"
+    assert named["tests.result_delay"] == "result delay"
 
 
 # --- what does not fit ---

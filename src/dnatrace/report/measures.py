@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from dnatrace.errors import InputError
-from dnatrace.report.grouping import EPSILON, Group, Names, short, written
+from dnatrace.report.grouping import Group
 from dnatrace.runs.quantities import (
     BURDENS,
     DAILY,
@@ -26,6 +26,7 @@ from dnatrace.runs.quantities import (
     Quantity,
     rounded,
 )
+from dnatrace.sweeps.naming import EPSILON, Names, short, written
 from dnatrace.sweeps.spread import CONFIDENCE, ROUNDING
 
 MOST_POINTS = 30_000  # of all curves together: about 400 kB
