@@ -9,7 +9,8 @@ from dnatrace.methods.public_facts import FLOOR
 from dnatrace.report.answer import Side, Told, answer, how_sure, in_odds
 from dnatrace.report.answering import overall
 from dnatrace.report.grouping import group_runs
-from dnatrace.report.reading import METHOD, read_runs
+from dnatrace.report.reading import read_runs
+from dnatrace.sweeps.naming import METHOD
 
 PROVED = {
     "noise": "fast",

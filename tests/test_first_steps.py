@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -207,6 +208,54 @@ def test_the_list_of_a_store(tmp_path):
     shown = run("list", tmp_path).stdout
     assert all(r["digest"] in shown for r in rows.values())
     assert "peak, ‰ of people" in shown
+
+
+SWEPT = (
+    'preset = "quick"\npeople = 200\ndays = 4\nseeds = [1, 2]\n'
+    "[[grid]]\nmethod = 'random'\ntests.capacity = [0.01, 0.04]\n"
+    "[[grid]]\nmethod = 'none'\n"
+)
+
+
+def test_a_list_shows_what_a_sweep_varied(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(SWEPT)
+    run("sweep", "s.toml", cwd=tmp_path)
+    rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    found = {(row["method"], row["seed"], row["tests.capacity"]) for row in rows}
+    assert found == {
+        *(("random", seed, capacity) for seed in (1, 2) for capacity in (0.01, 0.04)),
+        *(("none", seed, None) for seed in (1, 2)),  # it has no effect
+    }
+    assert "method.name" not in rows[0]
+    table = csv.DictReader(io.StringIO(run("list", "runs", "--csv", cwd=tmp_path).stdout))
+    assert {row["tests.capacity"] for row in table} == {"0.01", "0.04", ""}
+    shown = run("list", "runs", cwd=tmp_path).stdout
+    assert shown.count("tests.capacity=0.04") == 2
+    alone = run("list", f"runs/{rows[0]['digest']}", "--json", cwd=tmp_path).stdout
+    assert "tests.capacity" not in alone
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120, 300])
+@pytest.mark.parametrize("label", ["", "a label of several words that needs some room of its own"])
+def test_a_list_fits_the_terminal(tmp_path, monkeypatch, columns, label):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(SWEPT)
+    run("sweep", "s.toml", cwd=tmp_path)
+    run("run", *TINY, "--label", label, "--out", "runs", cwd=tmp_path)
+    rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(Console, "is_terminal", True)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", run("list", "runs", cwd=tmp_path).stdout)
+    assert max(map(len, shown.splitlines())) <= columns
+    assert "…" not in shown
+    for row in rows:
+        assert row["digest"] in shown
+        assert f"{1000 * row['peak_infected']:g}" in shown
+    assert all(word in shown for word in label.split())
+    assert shown.count("tests.capacity") == 5
+    if columns >= 80 and not label:
+        assert "│" in shown  # still a table
 
 
 def test_a_list_of_nothing(tmp_path):

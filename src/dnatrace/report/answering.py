@@ -8,7 +8,8 @@ from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.public_facts import FLOOR
 from dnatrace.report.answer import Side, Told, answer, ever_infected, how_sure, on_common_seeds
 from dnatrace.report.grouping import Group
-from dnatrace.report.reading import METHOD, StoredRun
+from dnatrace.report.reading import StoredRun
+from dnatrace.sweeps.naming import METHOD
 
 _NEEDED = ("attack_rate", "tests_used", "isolation_person_days", "days")
 # The settings that are compared, apart from the method and what is specific to it.

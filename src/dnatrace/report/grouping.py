@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.report.reading import METHOD, StoredRun
+from dnatrace.report.reading import StoredRun
 from dnatrace.runs.quantities import Quantity
-from dnatrace.sweeps.naming import Names, Settings
+from dnatrace.sweeps.naming import METHOD, Names, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
