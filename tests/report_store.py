@@ -18,7 +18,7 @@ SETTINGS = {
     "none": {"method": "none"},
     "public-only": {"method": "public-only"},
     "fn": {"method": "fn"},
-    "fn, adherence 0.5": {"method": "fn", "isolation": {"adherence": 0.5}},
+    "fn, isolation.adherence 0.5": {"method": "fn", "isolation": {"adherence": 0.5}},
     "dpfn-s, ε 0.3": {"method": "dpfn-s", "epsilon": 0.3},
     "dpfn-s, ε 1": {"method": "dpfn-s", "epsilon": 1.0},
     "dpfn-s, ε 3": {"method": "dpfn-s", "epsilon": 3.0},

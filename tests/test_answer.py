@@ -9,7 +9,8 @@ from dnatrace.methods.public_facts import FLOOR
 from dnatrace.report.answer import Side, Told, answer, how_sure, in_odds
 from dnatrace.report.answering import overall
 from dnatrace.report.grouping import group_runs
-from dnatrace.report.reading import METHOD, read_runs
+from dnatrace.report.reading import read_runs
+from dnatrace.sweeps.naming import METHOD
 
 PROVED = {
     "noise": "fast",
@@ -23,7 +24,7 @@ OPEN = {"noise": None, "per_release_epsilon": None}
 SILENT = {"noise": None, "per_release_epsilon": 0.0}
 
 
-def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, **others):
+def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, first=1, **others):
     runs = [
         Told(
             seed=seed,
@@ -40,7 +41,7 @@ def side(name, rates, *, method="m", privacy=PROVED, isolated=0.04, tests=8000, 
             }
             | others,
         )
-        for seed, rate in enumerate(rates, start=1)
+        for seed, rate in enumerate(rates, start=first)
     ]
     return Side(name=name, runs=runs)
 
@@ -134,6 +135,53 @@ def test_plans_of_other_cities_are_compared_by_shares():
     )
 
 
+def test_halves_of_people_are_rounded_away_from_zero():
+    halves = side("A", [0.0486, 0.0487], isolated=0.4)
+    told = answer(halves, nothing=side("nothing", [0.0137, 0.0138], method="none"))
+    assert told[0] == (
+        "Of 10,000 people 487 were infected in 100 days instead of 138 with nothing done."
+    )
+    assert told[1].startswith("1 in 3 was at home")
+
+
+def test_doing_nothing_and_the_floor_count_on_the_seeds_of_the_setting():
+    """Another seed is another epidemic: its number says nothing about what was done."""
+    one = side("A", [0.0200])
+    floor = side("floor", [0.0400, 0.0420], method="floor", privacy=SILENT)
+    outcome, messages, *_ = answer(one, nothing=NOTHING, floor=floor)
+    assert outcome.endswith(" instead of 8,800 with nothing done.")  # of seed 1 alone
+    assert messages.endswith(" (the floor) 400 would have been infected.")
+    elsewhere = side("A", [0.0200, 0.0224], first=2)  # seeds 2 and 3
+    told = answer(elsewhere, nothing=NOTHING, floor=floor)
+    assert told[0] == "Of 10,000 people 212 were infected in 100 days."
+    assert not any("floor" in text or "instead" in text for text in told)
+    assert "averted" not in how_sure(elsewhere, NOTHING)
+
+
+def test_two_settings_are_compared_on_the_seeds_that_both_have():
+    three = side("A", [0.0900, 0.0200, 0.0224])
+    other = side("B", [0.0100, 0.0124, 0.0800], first=2)  # seeds 2, 3 and 4
+    nothing = side("nothing", [0.88, 0.882], method="none", first=2)
+    told = answer(three, nothing=nothing, other=other)
+    assert told[0].startswith("With A 212 and with B 112 of 10,000 people were infected")
+    assert "instead of 8,810 with nothing done" in told[0]
+    assert told[1] == "B has 100 ± 0 fewer infections than A, seed by seed."
+    sure = how_sure(three, nothing, other=other)
+    assert "Means of 2 runs" in sure
+    assert "212 ± 76 infected with A and 112 ± 76 infected with B" in sure
+
+
+def test_settings_without_a_common_seed_are_not_compared():
+    other = side("B", [0.0100, 0.0124, 0.0100], first=7)
+    told = answer(MAIN, nothing=NOTHING, other=other)
+    assert told[0].startswith("With A 212 of 10,000 people were infected in 100 days instead of")
+    assert told[1] == (
+        "With B 108 of 10,000 people were infected in 100 days. The two have no seed in common, "
+        "so chance alone may explain the difference."
+    )
+    assert how_sure(MAIN, None, other=other).startswith("Means of 2 and 3 runs")
+
+
 def test_odds_are_the_definition_in_words():
     told = in_odds(PROVED)
     assert "at most 151 times (e to the power of ε = 5.02)" in told  # exp(5.02) = 151.4
@@ -170,11 +218,14 @@ def test_promises(privacy, words):
 
 
 def test_an_unfinished_epidemic_and_idleness_are_told():
-    assert "the worst is yet to come" in answer(side("A", [0.02], peak_reached=False))[1]
-    rising = side("B", [0.02], peak_reached=False)
-    assert answer(MAIN, other=rising)[1] == (
-        "With B infections are still rising on the last day: the worst is yet to come."
-    )
+    rising = side("B", [0.02, 0.02], peak_reached=False)
+    text = "he number of infected people (I) is still rising on the last day"
+    assert answer(rising)[1] == f"T{text}: the peak is yet to come."
+    assert answer(MAIN, other=rising)[1] == f"With B t{text}: the peak is yet to come."
+    four = replace(MAIN, runs=[*MAIN.runs, *side("A", [0.02], peak_reached=False, first=3).runs])
+    assert answer(four)[1] == f"T{text} in 1 of 3 runs: the peak of that run is yet to come."
+    two = replace(MAIN, runs=[MAIN.runs[0], *side("A", [0.02] * 2, peak_reached=False).runs])
+    assert answer(two)[1] == f"T{text} in 2 of 3 runs: the peak of these runs is yet to come."
     idle = side("A", [0.02], tests=0, isolated=0.0)
     assert "Nobody was tested and nobody stayed at home." in answer(idle)
 
@@ -198,10 +249,43 @@ def test_settings_with_equally_few_infections_are_all_named(report_store):
     twin = replace(one, label="twin")
     floor = replace(one, label="floor", settings=dict(one.settings) | {METHOD: FLOOR})
     assert overall([one, twin])[0].startswith(
-        f"Of 2 settings, {one.label} and twin had equally few"
+        f"Of 2 settings, {one.label} and twin had equally few infections."
     )
     told = overall([one, twin, floor])[0]
     assert told.startswith(f"Of 2 settings besides public facts alone, {one.label} and twin had")
+
+
+def test_the_fewest_infections_are_those_on_common_seeds(report_store):
+    groups = {group.label: group for group in group_runs(read_runs(report_store)[0])}
+    one, two, three = (groups[name] for name in ("public-only", "fn", "dpfn-s, ε 1"))
+    infected = lambda group: [run.summary["attack_rate"] for run in group.runs]  # noqa: E731
+    part = replace(one, runs=one.runs[:1])
+    told = overall([part, two, three])[0]
+    best = min((part, two, three), key=lambda group: infected(group)[0])
+    assert told.endswith(
+        f" {best.label} had the fewest infections on seed 1, the only one that all have."
+    )
+    part, rest = replace(one, runs=one.runs[1:]), replace(two, runs=two.runs[1:])
+    assert "on the seeds that all have, 2 and 3." in overall([part, rest, three])[0]
+    assert " on " not in overall([part, rest])[0]
+    apart = replace(three, runs=three.runs[:1])
+    told = overall([part, rest, apart])
+    assert told[0] == (
+        "The 3 settings have no seed in common, so they are not ranked. The following is about "
+        f"{part.label}."
+    )
+    assert overall([rest, apart])[0] == (
+        "The 2 settings have no seed in common, so they are not ranked."
+    )
+
+
+def test_nothing_done_on_another_seed_is_not_mentioned(report_store):
+    groups = {group.label: group for group in group_runs(read_runs(report_store)[0])}
+    idle, fn = replace(groups["none"], runs=groups["none"].runs[:1]), groups["fn"]
+    assert not any("nothing done" in text for text in overall([idle, fn]))
+    both = overall([groups["none"], replace(fn, runs=fn.runs[:1])])
+    nothing = idle.runs[0].summary["attack_rate"] * 300
+    assert f"instead of {nothing:.0f} with nothing done" in both[0]
 
 
 def test_two_settings_of_a_store_are_compared(report_store):

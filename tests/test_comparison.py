@@ -78,10 +78,10 @@ def test_a_list_is_labelled_by_what_differs(here):
     ]
     comparison = dt.compare(configs, seeds=[1])
     assert list(comparison.summaries) == [
-        "fn, transmission_per_contact=0.03",
+        "fn",  # 0.03, as usual
         "random",  # which does not ask for it
-        "tally, transmission_per_contact=0.05",
-        "tally, transmission_per_contact=0.05 #2",
+        "tally, transmission per contact 0.05",
+        "tally, transmission per contact 0.05 #2",
     ]
     (alone,) = dt.compare(configs[:1], seeds=[1]).summaries
     assert alone == "fn"
@@ -330,4 +330,4 @@ def test_runs_that_end_before_their_peak_are_counted():
     )
     rows = study.table(["peak_infected"]).to_pylist()
     assert [row["runs_still_rising"] for row in rows] == [1, 0, None]
-    assert study._repr_html_().count("1 still rising on the last day") == 1
+    assert study._repr_html_().count("I still rising on the last day in 1 of 2 runs") == 1

@@ -98,6 +98,9 @@ def test_groups_gain_and_bear():
         STUDY.averted("traced", by_group=True, usual="usual")
     with pytest.raises(InputError, match="baseline 'elsewhere' is not among the labels"):
         STUDY.averted("traced", nothing="elsewhere")
+    for by_group in (False, True):
+        with pytest.raises(InputError, match="averted needs a label to compare with, such as noth"):
+            STUDY.averted("traced", by_group=by_group)
 
 
 def test_the_interval_of_a_ratio_is_that_of_fieller():

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,9 @@ from rich.table import Table
 import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs import console, needs
+from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.quantities import DAILY, SUMMARY
+from dnatrace.sweeps import naming
 from dnatrace.sweeps import sweep as sweeps
 
 from .command_line import run, run_process
@@ -207,6 +210,54 @@ def test_the_list_of_a_store(tmp_path):
     assert "peak, ‰ of people" in shown
 
 
+SWEPT = (
+    'preset = "quick"\npeople = 200\ndays = 4\nseeds = [1, 2]\n'
+    "[[grid]]\nmethod = 'random'\ntests.capacity = [0.01, 0.04]\n"
+    "[[grid]]\nmethod = 'none'\n"
+)
+
+
+def test_a_list_shows_what_a_sweep_varied(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(SWEPT)
+    run("sweep", "s.toml", cwd=tmp_path)
+    rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    found = {(row["method"], row["seed"], row["tests.capacity"]) for row in rows}
+    assert found == {
+        *(("random", seed, capacity) for seed in (1, 2) for capacity in (0.01, 0.04)),
+        *(("none", seed, None) for seed in (1, 2)),  # it has no effect
+    }
+    assert "method.name" not in rows[0]
+    table = csv.DictReader(io.StringIO(run("list", "runs", "--csv", cwd=tmp_path).stdout))
+    assert {row["tests.capacity"] for row in table} == {"0.01", "0.04", ""}
+    shown = run("list", "runs", cwd=tmp_path).stdout
+    assert shown.count("tests.capacity=0.04") == 2
+    alone = run("list", f"runs/{rows[0]['digest']}", "--json", cwd=tmp_path).stdout
+    assert "tests.capacity" not in alone
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120, 300])
+@pytest.mark.parametrize("label", ["", "a label of several words that needs some room of its own"])
+def test_a_list_fits_the_terminal(tmp_path, monkeypatch, columns, label):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(SWEPT)
+    run("sweep", "s.toml", cwd=tmp_path)
+    run("run", *TINY, "--label", label, "--out", "runs", cwd=tmp_path)
+    rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(Console, "is_terminal", True)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", run("list", "runs", cwd=tmp_path).stdout)
+    assert max(map(len, shown.splitlines())) <= columns
+    assert "…" not in shown
+    for row in rows:
+        assert row["digest"] in shown
+        assert f"{1000 * row['peak_infected']:g}" in shown
+    assert all(word in shown for word in label.split())
+    assert shown.count("tests.capacity") == 5
+    if columns >= 80 and not label:
+        assert "│" in shown  # still a table
+
+
 def test_a_list_of_nothing(tmp_path):
     (tmp_path / "file").touch()
     for directory, words in (
@@ -238,6 +289,78 @@ def test_a_sweep_ends_with_its_results(tmp_path, monkeypatch):
     peaks = [1000 * row["peak_infected"] for row in stored if row["method"] == "fn"]
     (fn,) = (row for row in rows if row["setting"].startswith("fn"))
     assert fn["mean"] == pytest.approx(sum(peaks) / 2)
+
+
+def test_a_label_of_a_sweep_is_one_of_the_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(
+        'preset = "quick"\npeople = 200\ndays = 4\nseeds = [1]\n'
+        "[[grid]]\nmethod = 'tally'\nprivacy.epsilon = [0.1, 1.0]\n"
+        "[[grid]]\nmethod = 'public-facts'\ntests.capacity = [0.04, 0.08]\n"
+    )
+    done = run("sweep", "s.toml", "--json", cwd=tmp_path)
+    labels = [row["setting"] for row in json.loads(done.stdout)["results"]]
+    assert labels == [
+        *("tally, ε 0.1", "tally, ε 1", "public-facts, tests.capacity 0.04", "public-facts")
+    ]
+    assert "Unless a label says otherwise: tests.capacity 0.08." in run(
+        "sweep", "s.toml", cwd=tmp_path
+    ).stdout.replace("\n", " ")
+    typed = (
+        "Public-Facts,tests.capacity=0.04",
+        "tally , privacy.epsilon = 0.1",
+        "tally, epsilon=1",
+    )
+    for label in (*labels, *typed, "public-facts, tests.capacity 0.08"):
+        done = run("report", "runs", "--baseline", label, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), label
+    assert "Differences from public-facts, seed by seed" in done.stdout
+    done = run("report", "runs", "--baseline", "tally", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("dnatrace: baseline 'tally' is not among the settings: ")
+
+
+def test_scenarios_are_named_in_labels(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    base = 'people = 200\ndays = 4\nseeds = [1]\nmethod = "random"\n[grid]\n'
+    for extra, ends in (
+        ("", [""]),
+        ("tests.capacity = [0.01, 0.02]\n", ["", ", tests.capacity 0.02"]),
+    ):
+        (tmp_path / "s.toml").write_text(f'{base}scenario = ["scarce", "household"]\n{extra}')
+        done = run("sweep", "s.toml", "--store", f"runs{len(ends)}", "--json", cwd=tmp_path)
+        labels = [row["setting"] for row in json.loads(done.stdout)["results"]]
+        assert labels[0] == "random, scenario scarce"
+        assert labels[len(ends)].startswith("random, scenario household")
+        assert labels[1].endswith(ends[-1])
+        for label in labels:
+            done = run("report", f"runs{len(ends)}", "--baseline", label, cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+    done = run("report", "runs1", "--baseline", labels[0], cwd=tmp_path)
+    assert "Differences from random, scenario scarce" in done.stdout
+    assert "random, scenario household" in done.stdout
+
+
+def test_a_baseline_may_be_the_label_of_a_run(tmp_path):
+    for method, label in (("none", "nobody acts"), ("fn", "all"), ("random", "all")):
+        run("run", *TINY, "--method", method, "--label", label, "--out", "s", cwd=tmp_path)
+    done = run("report", "s", "--baseline", "nobody acts", cwd=tmp_path)
+    assert "Differences from none, seed by seed" in done.stdout
+    done = run("report", "s", "--baseline", "all", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "dnatrace: baseline 'all' is the label of runs of several settings: random; fn\n",
+    )
+
+
+def test_keys_are_as_long_as_tells_them_apart():
+    named = {key: naming.short(key) for key in described_settings()}
+    assert len(set(named.values())) == len(named)
+    assert named["days"] == "days"
+    assert named["policy.household.days"] == "household.days"
+    assert named["policy.quarantine.adherence"] == "quarantine.adherence"
+    assert named["isolation.adherence"] == "isolation.adherence"
+    assert named["tests.result_delay"] == "result delay"
 
 
 # --- what does not fit ---

@@ -17,13 +17,14 @@ from scipy import stats
 
 from dnatrace.errors import InputError
 from dnatrace.report import measures, page, write_report
-from dnatrace.report.grouping import Names, group_runs
+from dnatrace.report.grouping import group_runs
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import parameters, presentation
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.runs.store import write_run
+from dnatrace.sweeps.naming import Names
 from dnatrace.sweeps.spread import Spread
 from tests import command_line
 from tests.command_line import run as run_command
@@ -126,7 +127,11 @@ def test_labels_are_unique(report_store):
         for dropout in ({}, {"isolation.dropout": 0.0}, {"isolation.dropout": 0.5})
     ]
     labels = [group.label for group in group_runs(runs)]
-    assert sorted(labels) == ["fn, dropout 0", "fn, dropout 0.5", "fn, dropout absent"]
+    assert sorted(labels) == [
+        "fn, isolation.dropout 0",
+        "fn, isolation.dropout 0.5",
+        "fn, isolation.dropout absent",
+    ]
 
 
 # ---- Numbers ----------------------------------------------------------------------------------
@@ -201,13 +206,13 @@ def test_days_without_a_value_do_not_count():
 
 def test_changes_are_paired_by_seed(groups):
     table = measures.robustness(list(groups.values()), _names(groups))
-    assert table["keys"] == ["adherence", "false negatives"]
+    assert table["keys"] == ["isolation.adherence", "false negatives"]
     (row,) = [r for r in table["rows"] if r["label"] == "fn" and r["settings"][0] == "0.5"]
     peaks = {
         label: np.array([1000 * r.summary["peak_infected"] for r in groups[label].runs])
-        for label in ("fn", "fn, adherence 0.5")
+        for label in ("fn", "fn, isolation.adherence 0.5")
     }
-    expected = Spread(values=peaks["fn, adherence 0.5"] - peaks["fn"])
+    expected = Spread(values=peaks["fn, isolation.adherence 0.5"] - peaks["fn"])
     assert row["change"]["mean"] == rounded(expected.mean)
     assert row["change"]["half"] == rounded(expected.half_width)
     unpaired = np.hypot(*(Spread(values=p).half_width for p in peaks.values()))
@@ -648,7 +653,7 @@ def test_runs_that_end_before_their_peak_are_marked(one_run, tmp_path):
         out = write_report(one_run.parent, tmp_path / "page.html").path
         return re.sub(r"\s+", " ", out.read_text("utf-8"))
 
-    path, note = one_run / "summary.json", "<mark>still rising on the last day</mark>"
+    path, note = one_run / "summary.json", "<mark>I still rising on the last day</mark>"
     summary = json.loads(path.read_text())
     for value, marked in ((True, False), (False, True)):
         path.write_text(json.dumps(summary | {"peak_reached": value}))

@@ -16,7 +16,7 @@ from dnatrace.report import measures, write_report
 from dnatrace.report.grouping import group_runs
 from dnatrace.report.page import shown_difference
 from dnatrace.report.reading import read_runs
-from dnatrace.runs.quantities import DAILY
+from dnatrace.runs.quantities import DAILY, RESULTS, shown
 from tests.report_store import DAYS, HOSTILE, SEEDS, copy_run, poison
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -332,6 +332,37 @@ def test_the_results_show_differences_from_a_chosen_setting(visit, report, repor
     page.locator("#results select[name=baseline]").select_option(label="no setting")
     assert differences.count() == 0
     assert page.problems == []
+
+
+def test_numbers_have_the_digits_of_the_terminal(visit, report):
+    """Halves above all, negative ones too, and those that binary numbers miss by a hair."""
+    random = np.random.default_rng(1)
+    halves = (np.arange(-4000, 4000) + 0.5) / 8
+    values = [
+        *halves,
+        *(number / 10**digits for digits in range(8) for number in range(-3005, 3000, 10)),
+        *(random.normal(size=500) * 10.0 ** random.integers(-9, 10, 500)),
+        *(0.0, -0.0, 999.5, 999.49, 1000.5, -1000.5, 1234567.5, 1e-5, -1.235e-7, 5.125 - 1e-14),
+    ]
+    values = [float(value) for value in values]
+    page = visit(report)
+    assert page.evaluate("values => values.map(shown)", values) == [shown(v) for v in values]
+    assert shown(-5.125) == "−5.13"
+    assert (shown(486.5), shown(137.5)) == ("487", "138")
+
+
+def test_differences_have_the_digits_of_the_terminal(visit, report, report_store):
+    groups = {group.label: group for group in group_runs(read_runs(report_store)[0])}
+    page = visit(report)
+    labels = page.locator("#results [name=baseline] option").all_inner_texts()[1:]
+    for base in labels:
+        page.locator("#results [name=baseline]").select_option(label=base)
+        rows = {row["label"]: row for row in measures.differences([*groups.values()], groups[base])}
+        for place, label in enumerate(labels):
+            cells = page.locator("#results tbody tr").nth(place).locator("small.difference")
+            found = dict(zip([q.key for q in RESULTS], cells.all_inner_texts(), strict=True))
+            for q in measures.DIFFERENCES if label != base else ():
+                assert found[q.key] == f"difference {shown_difference(rows[label][q.key])}"
 
 
 def test_settings_without_a_common_seed_have_no_difference(visit, report_store, tmp_path):

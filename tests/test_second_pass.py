@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -72,10 +73,13 @@ def test_a_sweep_says_that_peaks_still_rise(files):
     (files / "s.toml").write_text("seeds = [1]\nmethod = 'none'\npeople = 300\ndays = 12\n")
     done = dnatrace("sweep", "s.toml", "--store", "runs", "-q", cwd=files)
     assert "(still rising)" in done.stdout
+    (files / "s.toml").write_text("seeds = [1, 2]\nmethod = 'none'\npeople = 300\ndays = 12\n")
+    done = dnatrace("sweep", "s.toml", "--store", "runs", "-q", cwd=files)
+    assert re.search(r"\(still rising in [12] of 2\)", done.stdout)
     answer = json.loads(
         dnatrace("sweep", "s.toml", "--store", "runs", "-q", "--json", cwd=files).stdout
     )
-    assert answer["results"][0]["runs_still_rising"] == 1
+    assert f"in {answer['results'][0]['runs_still_rising']} of 2)" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,19 @@ def list(  # noqa: A001 - the name of the command
         bool, Option("--csv", help="Print CSV: shares as fractions, unrounded.")
     ] = False,
 ) -> Answer:
-    """Print the runs of a store, one per row: label, settings, peak, isolation.
+    """Print the runs of a store, one per row: label, settings that vary, peak, isolation.
 
     Example: dnatrace list runs --csv > runs.csv
     """
     from dnatrace.runs import listing
+    from dnatrace.runs.console import print_rows
     from dnatrace.sweeps.results import as_csv
 
     rows, left_out = listing.list_runs(store)
-    text = as_csv(rows).decode().rstrip() if csv else table([listing.for_people(r) for r in rows])
     values = {"store": str(store), "runs": rows, "left_out": left_out}
-    return Answer(values=values, shown=[text])
+    if csv:
+        text = as_csv([listing.as_cells(row) for row in rows]).decode().rstrip()
+        return Answer(values=values, shown=[text])
+    texts = [listing.for_people(row) for row in rows]
+    forms = (texts, [listing.in_short(one) for one in texts])
+    return Answer(values=values, shown=[lambda: print_rows(forms, table)])

@@ -18,7 +18,10 @@ def report(
     ],
     out: Annotated[Path | None, Option(help="Page to write; DIR/report.html by default.")] = None,
     baseline: Annotated[
-        str | None, Option(help="Label of the setting to compare the others with, seed by seed.")
+        str | None,
+        Option(
+            help="Setting to compare the others with, seed by seed: its label, or that of a run."
+        ),
     ] = None,
     force: Force = False,
 ) -> Answer:
@@ -46,7 +49,7 @@ def report(
         | {SUMMARY[key].name: shown_difference(row[key]) for key in row if key != "label"}
         for row in written.differences
     ]
-    title = f"Differences from {baseline}, seed by seed, ± half of their 90 % interval"
+    title = f"Differences from {written.baseline}, seed by seed, ± half of their 90 % interval"
     return Answer(
         values=asdict(written) | {"path": str(written.path), "version": __version__},
         shown=[

@@ -74,9 +74,10 @@ def sweep(
     from dnatrace.runs.progress import tracker
     from dnatrace.sweeps import study
     from dnatrace.sweeps import sweep as sweeps
+    from dnatrace.sweeps.entries import unsaid
     from dnatrace.sweeps.processes import usable_cores
 
-    configs = sweeps.read_sweep(config)
+    configs, worlds = sweeps.read_worlds(config)
     if cluster is None:  # the memory of its machines is unknown here
         missing = sweeps.missing_runs(configs, store)
         needs.check(missing, at_once=workers or usable_cores(), yes=yes)
@@ -89,7 +90,7 @@ def sweep(
         f"{len(report.failed)} failed. Stored in {report.store}"
     )
     failures = [f"  {f.config.digest} (seed {f.config.seed}): {f.error}" for f in report.failed]
-    found = study.stored_study(configs, store)
+    found = study.stored_study(configs, store, worlds)
     rising = [found.n_rising(label) for label in found.summaries]
     results = [
         row | {"runs_still_rising": n}
@@ -97,12 +98,19 @@ def sweep(
     ]
     return Answer(
         values=report.as_json() | {"results": results},
-        shown=[counts, *failures, *_shown(results, store)],
+        shown=[counts, *failures, *_shown(results, store, unsaid(configs))],
         failed=bool(report.failed),
     )
 
 
-def _shown(results: "list[dict[str, Any]]", store: Path) -> "list[str | Table]":
+def _rising(rising: int | None, runs: int) -> str:
+    """Return how many runs ended before their peak, as a remark on its mean."""
+    if not rising:
+        return ""
+    return " (still rising)" if runs == 1 else f" (still rising in {rising} of {runs})"
+
+
+def _shown(results: "list[dict[str, Any]]", store: Path, usual: str) -> "list[str | Table]":
     """Return the peaks of a sweep, and where the rest of its results can be read."""
     from dnatrace.runs.quantities import SUMMARY, shown_spread
 
@@ -112,9 +120,10 @@ def _shown(results: "list[dict[str, Any]]", store: Path) -> "list[str | Table]":
             "setting": row["setting"],
             "runs": row["runs"],
             name: shown_spread(row["mean"], row["half_width"])
-            + (" (still rising)" if row["runs_still_rising"] else ""),
+            + _rising(row["runs_still_rising"], row["runs"]),
         }
         for row in results
     ]
-    note = "Mean ± half of the 90 % interval. All results on one page: dnatrace report"
-    return [table(rows), f"{note} {store}"] if rows else []
+    note = "Mean ± half of the 90 % interval."
+    note += f" Unless a label says otherwise: {usual}." if usual and len(rows) > 1 else ""
+    return [table(rows), f"{note} All results on one page: dnatrace report {store}"] if rows else []

@@ -4,15 +4,15 @@ The same words are at the top of the report and of the live page.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.privacy.attack import guessing_limit, in_a_hundred
-from dnatrace.runs.quantities import shown, shown_difference
+from dnatrace.runs.quantities import shown, shown_difference, still_rising, whole
 from dnatrace.sweeps.spread import Spread
 
 Floats = NDArray[np.float64]
@@ -64,6 +64,28 @@ class Side:
         gains = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
         return Spread(values=np.array(gains)) if gains else None
 
+    @property
+    def seeds(self) -> set[int]:
+        """The seeds of its runs."""
+        return {run.seed for run in self.runs}
+
+    def on(self, seeds: Collection[int]) -> "Side":
+        """Return the runs on some seeds alone."""
+        return replace(self, runs=[run for run in self.runs if run.seed in seeds])
+
+    def on_seeds_of(self, other: "Side") -> "Side | None":
+        """Return the runs on the seeds of another side; None if one of them is missing.
+
+        Guarantee: the two means then differ for no other reason than their settings.
+        """
+        return self.on(other.seeds) if self.runs and other.seeds <= self.seeds else None
+
+
+def on_common_seeds(main: Side, other: Side) -> tuple[Side, Side]:
+    """Return two sides on the seeds that both have; as they are if there is none."""
+    common = main.seeds & other.seeds
+    return (main.on(common), other.on(common)) if common else (main, other)
+
 
 def ever_infected(run: Told) -> float:
     """Return how many people were infected."""
@@ -91,9 +113,14 @@ def by_topic(
     """Return sentences that compare a setting with doing nothing, the floor and another setting.
 
     Each comes with a word for its topic. The floor and doing nothing are those of the setting; when
-    there is another setting, every sentence says whose numbers it reports.
+    there is another setting, every sentence says whose numbers it reports. Numbers are compared on
+    the same seeds alone: of two settings those that both have, and the floor or doing nothing is
+    mentioned if it has all of these.
     """
     beside = other if other is not None and other.runs else None
+    if beside is not None:
+        main, beside = on_common_seeds(main, beside)
+    nothing, floor = (side and side.on_seeds_of(main) for side in (nothing, floor))
     named = beside is not None
     both = [side for side in (main, beside) if side is not None]
     told = [("Outcome", _outcome(main, nothing, beside))]
@@ -127,7 +154,7 @@ def _small(sentence: str) -> str:
 
 
 def _people(number: float) -> str:
-    return f"{number:.0f}" if number < 1000 else f"{number:,.0f}"
+    return f"{whole(number):,}"
 
 
 def _outcome(main: Side, nothing: Side | None, beside: Side | None) -> str:
@@ -135,13 +162,13 @@ def _outcome(main: Side, nothing: Side | None, beside: Side | None) -> str:
     of = f"{first['people']:,} people"
     if beside is None:
         text = f"Of {of} {infected} were infected in {first['days']} days"
-    elif _alike(main, beside):
+    elif _alike(main, beside) and main.seeds == beside.seeds:
         theirs = _people(beside.mean(ever_infected))
         both = f"With {main.name} {infected} and with {beside.name} {theirs}"
         text = f"{both} of {of} were infected in {first['days']} days"
     else:
         text = f"With {main.name} {infected} of {of} were infected in {first['days']} days"
-    if nothing is None or not nothing.runs or nothing.first["method"] == first["method"]:
+    if nothing is None or nothing.first["method"] == first["method"]:
         return f"{text}."
     where = "" if beside is None else f" in the situation of {main.name}"
     instead = _people(nothing.mean(ever_infected))
@@ -154,18 +181,15 @@ def _alike(one: Side, other: Side) -> bool:
 
 
 def _rising(main: Side, *, named: bool) -> str:
-    """Say that infections are still rising."""
+    """Say that the number of infected people is still rising."""
     rising = sum(run.summary.get("peak_reached") is False for run in main.runs)
-    if not rising:
-        return ""
-    where = "" if rising == len(main.runs) else f" in {rising} of {len(main.runs)} runs"
-    whose = f"With {main.name} infections" if named else "Infections"
-    return f"{whose} are still rising on the last day{where}: the worst is yet to come."
+    text = still_rising(rising, len(main.runs))
+    return f"With {main.name} {_small(text)}" if named and text else text
 
 
 def _beside_floor(main: Side, floor: Side | None, *, named: bool) -> str:
     """Say what messages between phones add to what people know about themselves."""
-    if floor is None or not floor.runs or floor.first["method"] == main.first["method"]:
+    if floor is None or floor.first["method"] == main.first["method"]:
         return ""
     infected = _people(floor.mean(ever_infected))
     whose = f"With {main.name} but without" if named else "Without"
@@ -202,7 +226,7 @@ def _cost(main: Side, *, named: bool) -> str:
     if worst == 0.0 and tests == 0.0:
         return f"{whose}{'n' if named else 'N'}obody was tested and nobody stayed at home."
     nobody = "nobody" if named else "Nobody"
-    isolated = f"1 in {shown(round(1 / worst))} was" if worst > 0.0 else f"{nobody} was"
+    isolated = f"1 in {_people(1 / worst)} was" if worst > 0.0 else f"{nobody} was"
     return (
         f"{whose}{isolated} at home on the worst day; on average a person had {shown(tests)} tests "
         f"and {shown(days)} days at home."
@@ -269,11 +293,17 @@ def in_odds(privacy: Mapping[str, Any]) -> str:
     )
 
 
+_APART = "The two have no seed in common, so chance alone may explain the difference."
+
+
 def _against(other: Side, main: Side) -> str:
     """Say how another setting compares on the same seeds; by shares if sizes differ."""
-    alike = _alike(main, other)
+    alike, paired = _alike(main, other), main.seeds == other.seeds
     size = f"{other.first['people']:,} people were infected in {other.first['days']} days"
-    text = "" if alike else f"With {other.name} {_people(other.mean(ever_infected))} of {size}. "
+    text = f"With {other.name} {_people(other.mean(ever_infected))} of {size}. "
+    if not paired:
+        return f"{text}{_APART}"
+    text = "" if alike else text
     apart = other.minus(main, ever_infected if alike else _infected_percent)
     if apart is None or apart.values.size < 2:
         return text.strip()
@@ -289,7 +319,10 @@ def _against(other: Side, main: Side) -> str:
 def how_sure(
     main: Side, nothing: Side | None, *, other: Side | None = None, asked: int | None = None
 ) -> str:
-    """Say what the numbers are based on, and how uncertain they are."""
+    """Say what the numbers are based on, and how uncertain they are; on the seeds of `by_topic`."""
+    if other is not None:
+        main, other = on_common_seeds(main, other)
+    nothing = nothing and nothing.on_seeds_of(main)
     n = len(main.runs)
     to_come = f" of {asked}" if asked is not None and asked > n else ""
     if n == 1:
@@ -297,8 +330,9 @@ def how_sure(
         return f"One run{to_come}: another seed may come out quite differently{more}."
     both = [main] if other is None else [main, other]
     counts = [_count(side, named=other is not None) for side in both if len(side.runs) > 1]
-    text = f"Means of {n}{to_come} runs, with 90 % intervals: {' and '.join(counts)}"
-    averted = nothing.minus(main, ever_infected) if nothing is not None and nothing.runs else None
+    theirs = f" and {len(other.runs)}" if other is not None and len(other.runs) != n else ""
+    text = f"Means of {n}{to_come}{theirs} runs, with 90 % intervals: {' and '.join(counts)}"
+    averted = nothing.minus(main, ever_infected) if nothing is not None else None
     if averted is None or averted.values.size < 2:
         return f"{text}."
     size = _pair(averted.mean, averted.half_width)

@@ -1,30 +1,16 @@
 """Group runs that differ only in their seed, and name groups by what else differs."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.methods.catalogue import METHODS
-from dnatrace.report.reading import METHOD, StoredRun
-from dnatrace.runs.parameters import default_of, described_settings
+from dnatrace.errors import InputError
+from dnatrace.report.reading import StoredRun
 from dnatrace.runs.quantities import Quantity
-
-EPSILON, RELEASE = "privacy.epsilon", "method.release"
-
-_SHORT = {
-    EPSILON: "ε",
-    "privacy.delta": "δ",
-    "privacy.unit": "per",
-    "method.gamma": "γ",
-    "tests.false_positive_rate": "false positives",
-    "tests.false_negative_rate": "false negatives",
-}
-
-# By dotted key; settings without an effect are left out.
-Settings = Mapping[str, Any]
+from dnatrace.sweeps.naming import METHOD, Names, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,88 +71,28 @@ def group_runs(runs: Iterable[StoredRun]) -> list[Group]:
     ]
 
 
-class Names:
-    """Names for settings: the method, and every setting that differs from its default."""
+def labelled(groups: Sequence[Group], label: str) -> Group:
+    """Return the group of a label, however it is typed, or of a label that a person gave a run.
 
-    def __init__(self, settings: Sequence[Settings]) -> None:
-        keys = dict.fromkeys([*described_settings(), *(key for one in settings for key in one)])
-        self._varying = [
-            key
-            for key in keys
-            if key != METHOD and len({repr(one[key]) for one in settings if key in one}) > 1
-        ]
-        self._at_default = {
-            key
-            for key in self._varying
-            if any(key in one and self._is_default(one, key) for one in settings)
-        }
-
-    @property
-    def unsaid(self) -> dict[str, Any]:
-        """Settings that differ between runs, with the value they have where a label omits them."""
-        defaults = {key: known.default for key, known in described_settings().items()}
-        return {
-            key: defaults[key]
-            for key in self._varying
-            if key in self._at_default - {EPSILON, RELEASE} and defaults.get(key) is not None
-        }
-
-    def label(self, one: Settings, *, skip: Collection[str] = (), in_full: bool = False) -> str:
-        """Return the name of a setting without the keys in `skip`, defaults only `in_full`."""
-        parts = [str(one.get(METHOD))]
-        for key in self._varying:
-            said = key in one and (key == EPSILON or not self._is_default(one, key))
-            if key not in skip and (said or in_full):
-                parts.append(f"{short(key)} {written(one.get(key))}")
-        return ", ".join(parts)
-
-    def _is_default(self, one: Settings, key: str) -> bool:
-        return one.get(key) == default_of(key, str(one.get(METHOD)))
-
-    def plain(self, one: Settings) -> bool:
-        """Return whether settings that differ between runs have their defaults in this one."""
-        return all(self._is_default(one, key) for key in self._varying if key in one)
-
-    def unique(self, settings: Sequence[Settings]) -> list[str]:
-        """Return a label for each, in full where the short ones would be equal."""
-        labels = [self.label(one) for one in settings]
-        return [
-            label if labels.count(label) == 1 else self.label(one, in_full=True)
-            for label, one in zip(labels, settings, strict=True)
-        ]
-
-    def order(self, one: Settings) -> tuple[Any, ...]:
-        """Return a sort key: method, then defaults before other values, then the value."""
-        method, known = str(one.get(METHOD)), METHODS.names
-        place = known.index(method) if method in known else len(known)
-        rest = (
-            (key != EPSILON and key in one and not self._is_default(one, key), _sortable(value))
-            for key in self._varying
-            for value in [one.get(key, default_of(key, method))]
-        )
-        return (place, method, *rest)
-
-
-def short(key: str) -> str:
-    """Return a setting's name for readers: its last part when that is clear on its own."""
-    last = key.rpartition(".")[2]
-    unclear = last in ("days", "name", "noise")
-    return _SHORT.get(key, key if unclear else last.replace("_", " "))
-
-
-def written(value: Any) -> str:
-    """Return a setting's value for readers."""
-    if value is None:
-        return "absent"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, list):
-        return ", ".join(written(v) for v in value)
-    return str(value)
-
-
-def _sortable(value: Any) -> tuple[bool, float, str]:
-    number = isinstance(value, int | float)
-    return (not number, float(value) if number else 0.0, "" if number else str(value))
+    Raises:
+        InputError: there is none, or several.
+    """
+    names = Names([group.settings for group in groups])
+    meant = names.as_typed(label)
+    ways = (
+        [group for group in groups if group.label == label],
+        [group for group in groups if label in {run.label for run in group.runs}],
+        [group for group in groups if names.as_typed(group.label) == meant],
+        [
+            group
+            for group in groups
+            if meant in map(names.as_typed, names.other_labels(group.settings))
+        ],
+    )
+    found = next(filter(None, ways), [])
+    if len(found) == 1:
+        return found[0]
+    known = "; ".join(group.label for group in found or groups)
+    if found:
+        raise InputError(f"baseline '{label}' is the label of runs of several settings: {known}")
+    raise InputError(f"baseline '{label}' is not among the settings: {known}")

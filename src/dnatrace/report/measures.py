@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from dnatrace.errors import InputError
-from dnatrace.report.grouping import EPSILON, Group, Names, short, written
+from dnatrace.report.grouping import Group
 from dnatrace.runs.quantities import (
     BURDENS,
     DAILY,
@@ -26,6 +26,7 @@ from dnatrace.runs.quantities import (
     Quantity,
     rounded,
 )
+from dnatrace.sweeps.naming import EPSILON, Names, short, written
 from dnatrace.sweeps.spread import CONFIDENCE, ROUNDING
 
 MOST_POINTS = 30_000  # of all curves together: about 400 kB
@@ -56,14 +57,13 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     NaN is left out; undefined results (no values, or the interval of a single one) are NaN.
     """
     n = np.isfinite(values).sum(axis=0)
+    least = ROUNDING * np.nanmax(np.abs(values), axis=0, initial=0.0)
     with warnings.catch_warnings(action="ignore"):  # about columns without values
         mean, median = np.nanmean(values, axis=0), np.nanmedian(values, axis=0)
         deviation = np.nanstd(values, axis=0, ddof=1)
         half = stdtrit(np.maximum(n - 1, 1), (1 + CONFIDENCE) / 2) * deviation / np.sqrt(n)
-        half = np.where(
-            half <= ROUNDING * np.nanmax(np.abs(values), axis=0, initial=0.0), 0.0, half
-        )
-    return mean, half, median
+    half = np.where(half <= least, 0.0, half)
+    return np.where(np.abs(mean) <= least, 0.0, mean), half, median
 
 
 def _columns(by_seed: NDArray[np.float64]) -> Columns:
@@ -117,11 +117,11 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def _each(group: Group) -> dict[str, list[float | None]]:
-    """Return the seeds and the numbers of each, with extra digits for differences."""
+    """Return the seeds and the numbers of each with all digits, for differences."""
     numbers: dict[str, list[float | None]] = {"seed": [run.seed for run in group.runs]}
     for quantity in RESULTS:
         values = group.values(quantity)
-        numbers[quantity.key] = [float(f"{v:.6g}") if np.isfinite(v) else None for v in values]
+        numbers[quantity.key] = [float(v) if np.isfinite(v) else None for v in values]
     return numbers
 
 
@@ -293,5 +293,11 @@ def _paired_change(group: Group, plain: Group, quantity: Quantity) -> NDArray[np
         dict(zip((run.seed for run in one.runs), one.values(quantity), strict=True))
         for one in (group, plain)
     )
-    gains = [after[seed] - before[seed] for seed in after if seed in before]
+    gains = [_gain(after[seed], before[seed]) for seed in after if seed in before]
     return np.array(gains, dtype=np.float64)
+
+
+def _gain(after: float, before: float) -> float:
+    """Return a difference; 0 where nothing but rounding differs."""
+    gain = after - before
+    return 0.0 if abs(gain) <= ROUNDING * max(abs(after), abs(before)) else gain

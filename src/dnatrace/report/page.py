@@ -17,12 +17,13 @@ from dnatrace.errors import InputError
 from dnatrace.files import check_file, keep_inputs, replacing
 from dnatrace.report import measures
 from dnatrace.report.answering import overall
-from dnatrace.report.grouping import Group, Names, group_runs, short, written
+from dnatrace.report.grouping import Group, group_runs, labelled
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import quantities
 from dnatrace.runs.parameters import Setting, described_settings
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.simulators.catalogue import SIMULATORS
+from dnatrace.sweeps.naming import Names, short, written
 
 _PACKAGE = "dnatrace.report"
 _GENERATOR, _HEAD_BYTES = b'<meta name="generator" content="dnatrace ', 4096
@@ -38,7 +39,8 @@ class Report:
         runs: how many runs it covers.
         settings: how many groups of runs that differ only in their seed it has.
         bytes: its size.
-        differences: the differences from the chosen baseline, one row per other setting.
+        baseline: the label of the chosen baseline, as the page has it; None for none.
+        differences: the differences from it, one row per other setting.
         left_out: names of runs that could not be read.
     """
 
@@ -46,6 +48,7 @@ class Report:
     runs: int
     settings: int
     bytes: int
+    baseline: str | None
     differences: list[dict[str, Any]]
     left_out: list[str]
 
@@ -57,7 +60,7 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
         directory: a store, or the directory of a run.
         out: the page; `report.html` in the directory when None. Replaced whole or not at all.
         baseline: the label of the setting with which the page compares the others when it is
-            opened.
+            opened, or the label that a person gave to one of its runs.
 
     Raises:
         InputError: there is no run that can be read or no such label, or the page cannot be
@@ -73,7 +76,7 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
         read = (p for n in ("*", "*/*") for p in directory.glob(n) if p.suffix != ".html")
         keep_inputs(out, read)
     groups = group_runs(runs)
-    chosen = None if baseline is None else _labelled(groups, baseline)
+    chosen = None if baseline is None else labelled(groups, baseline)
     page = render(groups, chosen, left_out).encode("utf-8")
     with replacing(path) as temporary:
         temporary.write_bytes(page)
@@ -82,17 +85,10 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
         runs=len(runs),
         settings=len(groups),
         bytes=len(page),
+        baseline=None if chosen is None else chosen.label,
         differences=[] if chosen is None else measures.differences(groups, chosen),
         left_out=left_out,
     )
-
-
-def _labelled(groups: Sequence[Group], label: str) -> Group:
-    found = next((group for group in groups if group.label == label), None)
-    if found is None:
-        known = "; ".join(group.label for group in groups)
-        raise InputError(f"baseline '{label}' is not among the settings: {known}")
-    return found
 
 
 def render(

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.nesting import flatten
+from dnatrace.runs.listing import settings_with_effect
 from dnatrace.runs.quantities import DAILY, EPSILONS, GROUPED, RESULTS
 
-METHOD = "method.name"
 _LOG = logging.getLogger(__name__)
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 _DAILY_COLUMNS = ("day", *dict.fromkeys(column for q in DAILY for column in q.columns))
@@ -115,20 +113,6 @@ def read_run(path: Path) -> StoredRun:
         provenance=store.read_json(path, "provenance.json"),
         label=store.read_label(path),
     )
-
-
-def settings_with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a stored run that have an effect, by dotted key.
-
-    Older stores hold all settings; settings of a plug-in that is not installed here are kept as
-    they are.
-    """
-    try:
-        values = RunConfig(**config).effective()
-    except InputError:
-        values = dict(config)
-    values.pop("schema", None)
-    return flatten(values)
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,24 @@
 """The runs of a store, one row each."""
 
+import json
 import logging
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.nesting import flatten
 from dnatrace.runs.quantities import PER_THOUSAND, SUMMARY, shown
 
 _PLACES = ("people", "days", "seed")
+# Settings that every row has, under other names.
+_IN_ROWS = {
+    *("method.name", "method.release", "privacy.epsilon", "privacy.unit"),
+    *("people", "days", "seed"),
+}
 
 _LOG = logging.getLogger("dnatrace")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
@@ -18,8 +27,9 @@ _DIGEST = re.compile(r"[0-9a-f]{16}")
 def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """Return what distinguishes the runs of a store, and their results, sorted by name.
 
-    Shares are fractions of the population; a number that is absent or unbounded is None. Runs that
-    are damaged are told and left out; their names are returned, too.
+    Shares are fractions of the population; a number that is absent or unbounded is None. After the
+    results, rows have every other setting in which the runs differ, by dotted key; None where it
+    has no effect. Runs that are damaged are told and left out; their names are returned, too.
 
     Raises:
         InputError: there is no store, or no run that can be read.
@@ -27,12 +37,16 @@ def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
     complete = [store] if stores.is_complete(store) else stores.stored_runs(store)
     named = {p for p in store.iterdir() if _DIGEST.fullmatch(p.name) and p.is_dir()}
     wrong = {p.name: f"{p}: is not a complete run" for p in sorted(named - {*complete})}
-    rows = []
+    rows: list[dict[str, Any]] = []
+    settings: list[dict[str, Any]] = []
     for run in complete:
         try:
-            rows.append(_row(run))
+            row, own = _row(run), settings_with_effect(stores.read_json(run, "config.json"))
         except InputError as error:
             wrong[run.name] = str(error)
+        else:
+            rows.append(row)
+            settings.append(own)
     if not rows and wrong:
         first = next(iter(wrong.values()))
         many = f"{store}: none of its {len(wrong)} runs can be read: "
@@ -41,7 +55,39 @@ def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
         raise InputError(f"{store}: holds no stored run; `dnatrace run --out` makes them")
     for told in wrong.values():
         _LOG.warning("warning: %s; this run is left out", told)
+    keys = _varied(settings)
+    for row, one in zip(rows, settings, strict=True):
+        row |= {key: one.get(key) for key in keys}
     return rows, list(wrong)
+
+
+def settings_with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a stored run that have an effect, by dotted key.
+
+    Older stores hold all settings; settings of a plug-in that is not installed here are kept as
+    they are.
+    """
+    try:
+        values = RunConfig(**config).effective()
+    except InputError:
+        values = dict(config)
+    values.pop("schema", None)
+    return flatten(values)
+
+
+def _varied(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys in which runs differ, apart from those that every row has."""
+    keys = dict.fromkeys(key for one in settings for key in one)
+    return [
+        key
+        for key in keys
+        if key not in _IN_ROWS and len({repr(one[key]) for one in settings if key in one}) > 1
+    ]
+
+
+def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for CSV: a setting that is a list becomes JSON."""
+    return {k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in row.items()}
 
 
 def _row(run: Path) -> dict[str, Any]:
@@ -67,6 +113,12 @@ def _row(run: Path) -> dict[str, Any]:
     }
 
 
+_COLUMNS = {
+    *("digest", "label", "method", "variant", "epsilon", "unit", *_PLACES, "peak_infected"),
+    *("attack_rate", "isolation_days_per_person", "version"),
+}
+
+
 def _number(value: Any) -> float | None:
     return value if isinstance(value, int | float) else None
 
@@ -75,16 +127,34 @@ def for_people(row: dict[str, Any]) -> dict[str, str]:
     """Return a row for reading: short names, units, rounded as everywhere."""
     peak, rate = (SUMMARY[key] for key in ("peak_infected", "attack_rate"))
     texts = {key: "–" if row[key] in (None, "") else str(row[key]) for key in row}
+    varied = {key: value for key, value in as_cells(row).items() if key not in _COLUMNS}
+    told = ", ".join(f"{key}={value}" for key, value in varied.items() if value is not None)
     return {
         **{key: texts[key] for key in ("digest", "label", "method", "variant")},
         "ε": shown(row["epsilon"]),
         "per": texts["unit"],
+        **({"varied": told or "–"} if varied else {}),
         **{key: texts[key] for key in _PLACES},
         f"peak, {PER_THOUSAND}": _in_unit(peak, row),
         f"ever infected, {rate.unit}": _in_unit(rate, row),
         "isolation, days per person": shown(row["isolation_days_per_person"]),
         "version": texts["version"],
     }
+
+
+def in_short(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return a row of `for_people` for narrow terminals: settings in one column, folded heads."""
+    known = {key: text for key, text in texts.items() if text != "–"}
+    parts = [known.get("method", "–"), known.get("variant"), known.get("varied")]
+    parts += [f"{key} {known[key]}" for key in ("ε", "per") if key in known]
+    told = ", ".join(filter(None, parts)).replace("=", " ")
+    short: dict[str, str] = {}
+    for key, text in texts.items():
+        if key == "method":
+            short["setting"] = told
+        elif key not in ("variant", "ε", "per", "varied"):
+            short["\n".join(key.split())] = text
+    return short
 
 
 def _in_unit(quantity: Any, row: dict[str, Any]) -> str:

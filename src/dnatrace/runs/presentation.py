@@ -8,7 +8,7 @@ from rich.table import Table
 
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.console import print_table
-from dnatrace.runs.quantities import shown, written_summary
+from dnatrace.runs.quantities import shown, still_rising, whole, written_summary
 from dnatrace.runs.run import RunResult
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -30,8 +30,8 @@ def show_run(result: RunResult) -> None:
     print_table(table)
     console = Console()
     console.print(f"Infected (I) by day  {sparkline(result.daily['infected'].to_numpy())}")
-    if not s["peak_reached"]:
-        console.print("Infections are still rising on the last day: the peak is yet to come.")
+    if rising := still_rising(int(not s["peak_reached"]), 1):
+        console.print(rising, highlight=False)
     if (line := first_infections_line(result.config, s["people"])) is not None:
         console.print(line, highlight=False)
     short = s["days"] < result.config.seir.window
@@ -125,4 +125,4 @@ def sparkline(values: np.ndarray, width: int = 50) -> str:
     means = np.array([chunk.mean() for chunk in chunks])
     top = means.max()
     heights = np.zeros(means.size, dtype=int) if top == 0 else (means / top * 7).round().astype(int)
-    return "".join(_BARS[h] for h in heights) + f"  (top {top:,.0f})"
+    return "".join(_BARS[h] for h in heights) + f"  (top {whole(top):,})"

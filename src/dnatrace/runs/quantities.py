@@ -63,12 +63,21 @@ def rounded(value: float | None) -> float | None:
     return int(short) if short.is_integer() else short
 
 
+def whole(value: float) -> int:
+    """Return a value as a whole number, with halves rounded as in `rounded`."""
+    return int(Decimal(f"{value:.12g}").to_integral_value(ROUND_HALF_UP))
+
+
 def shown(value: float | None) -> str:
-    """Return a number rounded for readers; a dash for None."""
+    """Return a number rounded for readers, with a minus sign if negative; a dash for None.
+
+    `shown` of `report/templates/scales.js` is its twin: the page has the digits of the terminal.
+    """
     short = rounded(value)
     if short is None:
         return "–"
-    return f"{short:,}" if abs(short) >= 1000 else f"{short:g}"
+    text = f"{abs(short):,}" if abs(short) >= 1000 else f"{abs(short):g}"
+    return f"−{text}" if short < 0 else text
 
 
 def shown_spread(mean: float | None, half: float | None) -> str:
@@ -80,6 +89,17 @@ def shown_difference(mean: float, half: float | None) -> str:
     """Return a difference with its sign, as pages write it: a minus sign, not a hyphen."""
     sign = "+" if mean > 0.0 else "−" if mean < 0.0 else ""
     return sign + shown_spread(abs(mean), half)
+
+
+def still_rising(rising: int, runs: int) -> str:
+    """Say that the number of infected people is still rising at the end of runs; empty if not."""
+    if not rising:
+        return ""
+    text = "The number of infected people (I) is still rising on the last day"
+    if rising == runs:
+        return f"{text}: the peak is yet to come."
+    which = "that run" if rising == 1 else "these runs"
+    return f"{text} in {rising} of {runs} runs: the peak of {which} is yet to come."
 
 
 def _share(key: str, label: str) -> Quantity:

@@ -1,7 +1,6 @@
 """What is compared: configurations, some with an object instead of their method, and labels."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from dnatrace.errors import (
     InputError,
+    closest,
     require_at_least,
     require_callable,
     require_path,
@@ -18,6 +18,7 @@ from dnatrace.errors import (
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.run import require_config
+from dnatrace.sweeps.naming import METHOD, Names, short, written
 
 # A configuration, or one with an object that replaces its method, and a name for the object.
 Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
@@ -85,23 +86,53 @@ def config_of(entry: Entry) -> RunConfig:
     return entry[0] if isinstance(entry, tuple) else entry
 
 
-def labelled(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Return entries by what differs between them."""
-    settings = [flatten(config_of(entry).effective()) | {"seed": None} for entry in entries]
-    differing = [
-        key
-        for key in dict.fromkeys(key for values in settings for key in values)
-        if len({json.dumps(values[key]) for values in settings if key in values}) > 1
-    ]
+def labelled(
+    entries: Sequence[Entry], scenarios: Sequence[str | None] | None = None
+) -> dict[str, Entry]:
+    """Return entries by what differs between them, named as in the report.
+
+    `scenarios` are those of the entries, where they are known.
+    """
+    settings = [_settings(entry) for entry in entries]
     labelled: dict[str, Entry] = {}
-    for entry, values in zip(entries, settings, strict=True):
-        parts = [name_of(entry) or type(entry[1]).__name__] if isinstance(entry, tuple) else []
-        for key in differing:
-            if key == "method.name":
-                parts += [] if isinstance(entry, tuple) else [values[key]]
-            elif key in values:
-                parts.append(f"{key.rpartition('.')[2]}={values[key]}")
-        label = ", ".join(parts) or values["method.name"]
+    for entry, label in zip(entries, Names(settings, scenarios).unique(settings), strict=True):
         n_same = sum(other.partition(" #")[0] == label for other in labelled)
         labelled[f"{label} #{n_same + 1}" if n_same else label] = entry
     return labelled
+
+
+def unsaid(entries: Sequence[Entry]) -> str:
+    """Return in words what labels leave out because it is usual; empty if that is nothing."""
+    usual = Names([_settings(entry) for entry in entries]).unsaid
+    return ", ".join(f"{short(key)} {written(value)}" for key, value in usual.items())
+
+
+def _settings(entry: Entry) -> dict[str, Any]:
+    """Return the settings of an entry by dotted key, without the seed; an object by its name."""
+    values = flatten(config_of(entry).effective())
+    if isinstance(entry, tuple):
+        values[METHOD] = name_of(entry) or type(entry[1]).__name__
+    return {key: value for key, value in values.items() if key not in ("schema", "seed")}
+
+
+def check_label(label: object, labels: Iterable[object], what: str = "label") -> None:
+    """Raise unless a label is among others."""
+    known = list(labels)
+    if not isinstance(label, Hashable) or label not in known:
+        listed = ", ".join(f"'{one}'" for one in known)
+        guess = closest(label, map(str, known))
+        raise InputError(f"{what} '{label}' is not among the labels: {listed}{guess}")
+
+
+def check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> None:
+    """Raise unless a metric is a number, or absent, in every summary."""
+    numbers = [
+        [name for name, value in one.items() if isinstance(value, int | float | None)]
+        for one in summaries
+    ]
+    if not isinstance(metric, str) or any(metric not in known for known in numbers):
+        listed = ", ".join(numbers[0] if numbers else ())
+        guess = closest(metric, numbers[0] if numbers else ())
+        raise InputError(
+            f"metric '{metric}' is not among the numbers of a summary: {listed}{guess}"
+        )

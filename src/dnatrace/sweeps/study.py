@@ -3,7 +3,7 @@
 import json
 import math
 import tempfile
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dnatrace.errors import InputError, closest
+from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
@@ -24,6 +24,8 @@ from dnatrace.sweeps import costs, view
 from dnatrace.sweeps.entries import (
     Entry,
     check,
+    check_label,
+    check_metric,
     check_where,
     checked_seeds,
     config_of,
@@ -70,13 +72,13 @@ class Study(Generic[Label]):
 
     def against(self, baseline: Label) -> "Study[Label]":
         """Return the same study with tables that show paired differences from a label."""
-        _check_label(baseline, self.summaries, "baseline")
+        check_label(baseline, self.summaries, "baseline")
         return replace(self, baseline=baseline)
 
     def spread(self, label: Label, metric: str, *, scale: float = 1.0) -> Spread:
         """Return a metric of a label over the seeds."""
-        _check_label(label, self.summaries)
-        _check_metric(metric, self.summaries[label])
+        check_label(label, self.summaries)
+        check_metric(metric, self.summaries[label])
         values = np.array([s[metric] for s in self.summaries[label]], dtype=np.float64)
         least, most = SUMMARY[metric].bounds if metric in SUMMARY else (-math.inf, math.inf)
         return Spread(values=scale * values, bounds=(scale * least, scale * most))
@@ -112,9 +114,11 @@ class Study(Generic[Label]):
                 money.
             baselines: labels by the names to show.
         """
-        _check_label(label, self.summaries)
+        check_label(label, self.summaries)
+        if not baselines:
+            raise InputError("averted needs a label to compare with, such as nothing='none'")
         for one in baselines.values():
-            _check_label(one, self.summaries, "baseline")
+            check_label(one, self.summaries, "baseline")
         if by_group:
             return pa.Table.from_pylist(costs.averted_by_group(self, label, baselines))
         return pa.Table.from_pylist(costs.averted(self, label, baselines, prices=prices))
@@ -163,7 +167,7 @@ class Study(Generic[Label]):
         """
         other = self.baseline if baseline is None else baseline
         if other is not None:
-            _check_label(other, self.summaries, "baseline")
+            check_label(other, self.summaries, "baseline")
         if isinstance(metrics, str):
             raise InputError(f"metrics: give a list such as ['{metrics}'], not a text")
         rows = []
@@ -208,28 +212,6 @@ class Study(Generic[Label]):
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
         return view.as_html(self, SHOWN)
-
-
-def _check_label(label: object, labels: Iterable[object], what: str = "label") -> None:
-    known = list(labels)
-    if not isinstance(label, Hashable) or label not in known:
-        listed = ", ".join(f"'{one}'" for one in known)
-        guess = closest(label, map(str, known))
-        raise InputError(f"{what} '{label}' is not among the labels: {listed}{guess}")
-
-
-def _check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> None:
-    """Raise unless a metric is a number, or absent, in every summary."""
-    numbers = [
-        [name for name, value in one.items() if isinstance(value, int | float | None)]
-        for one in summaries
-    ]
-    if not isinstance(metric, str) or any(metric not in known for known in numbers):
-        listed = ", ".join(numbers[0] if numbers else ())
-        guess = closest(metric, numbers[0] if numbers else ())
-        raise InputError(
-            f"metric '{metric}' is not among the numbers of a summary: {listed}{guess}"
-        )
 
 
 def _or_none(value: float) -> float | None:
@@ -306,16 +288,20 @@ def _stored(run: Path) -> Found:
     return stores.read_json(run, "summary.json"), groups
 
 
-def stored_study(configs: Sequence[RunConfig], store: Path) -> Study[str]:
+def stored_study(
+    configs: Sequence[RunConfig], store: Path, worlds: Mapping[str, str] | None = None
+) -> Study[str]:
     """Return the part of a sweep that is in a store, labelled by what differs.
 
-    Settings with a missing run are left out: a mean over other seeds is a different mean.
+    Settings with a missing run are left out: a mean over other seeds is a different mean. `worlds`
+    are the scenarios of configurations by digest, as `read_worlds` returns them.
     """
     together: dict[str, list[RunConfig]] = {}
     for config in configs:
         key = json.dumps(config.effective() | {"seed": None}, sort_keys=True)
         together.setdefault(key, []).append(config)
-    labels = labelled([runs[0] for runs in together.values()])
+    firsts = [runs[0] for runs in together.values()]
+    labels = labelled(firsts, [worlds.get(c.digest) for c in firsts] if worlds else None)
     study: Study[str] = Study(seeds=tuple(dict.fromkeys(c.seed for c in configs)), summaries={})
     for label, runs in zip(labels, together.values(), strict=True):
         paths = [store / config.digest for config in runs]
@@ -372,7 +358,7 @@ def compare(
     if not by_label or not seeds:
         raise InputError("a comparison needs at least one configuration and one seed")
     if baseline is not None:
-        _check_label(baseline, by_label, "baseline")
+        check_label(baseline, by_label, "baseline")
     study = run_study(
         by_label,
         seeds=seeds,

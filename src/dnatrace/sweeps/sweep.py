@@ -30,6 +30,7 @@ from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
 from dnatrace.runs.nesting import flatten, read_toml
 from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance
+from dnatrace.runs.scenarios import read_scenario
 from dnatrace.sweeps.attempts import Done, Finished
 from dnatrace.sweeps.cluster import run_on_cluster
 from dnatrace.sweeps.processes import run_locally, usable_cores
@@ -100,8 +101,17 @@ def read_sweep(path: Path) -> list[RunConfig]:
     Raises:
         InputError: the file, a key, a value or a method's name is wrong; nothing is run.
     """
+    return read_worlds(path)[0]
+
+
+def read_worlds(path: Path) -> tuple[list[RunConfig], dict[str, str]]:
+    """Return the configurations of a sweep file, and the names of their scenarios by digest.
+
+    Raises:
+        InputError: as `read_sweep`.
+    """
     try:
-        return expand(read_toml(path))
+        return _expanded(read_toml(path))
     except InputError as error:
         raise (
             error if str(error).startswith(str(path)) else InputError(f"{path}: {error}")
@@ -110,6 +120,10 @@ def read_sweep(path: Path) -> list[RunConfig]:
 
 def expand(values: Mapping[str, Any]) -> list[RunConfig]:
     """Return the configurations that the values of a sweep file ask for."""
+    return _expanded(values)[0]
+
+
+def _expanded(values: Mapping[str, Any]) -> tuple[list[RunConfig], dict[str, str]]:
     base = dict(values)
     preset = base.pop("preset", DEFAULT_PRESET)
     if "seed" in base:
@@ -122,13 +136,15 @@ def expand(values: Mapping[str, Any]) -> list[RunConfig]:
         for combination in _combinations(block)
     ]
     chosen: dict[str, RunConfig] = {}
+    worlds: dict[str, str] = {}
     for seed in seeds:
         for combination in settings:
             overrides = flatten(base) | combination | {"seed": seed}
             named, world = overrides.pop("preset", preset), overrides.pop("scenario", None)
             config = load_config(preset=named, scenario=world, overrides=overrides)
-            chosen.setdefault(config.digest, config)
-    return list(chosen.values())
+            if chosen.setdefault(config.digest, config) is config and world is not None:
+                worlds[config.digest] = read_scenario(world).name
+    return list(chosen.values()), worlds
 
 
 def _read_seeds(seeds: Any) -> list[int]:

@@ -34,7 +34,8 @@ def as_html(study: "Study[Any]", metrics: Sequence[str]) -> str:
     for label in study.summaries:
         cells = "".join(f"<td>{_cell(study, label, metric)}</td>" for metric in metrics)
         rising = study.n_rising(label)
-        note = f"<br><mark>{rising} still rising on the last day</mark>" if rising else ""
+        where = f" in {rising} of {len(study.seeds)} runs" if len(study.seeds) > 1 else ""
+        note = f"<br><mark>I still rising on the last day{where}</mark>" if rising else ""
         rows.append(f"<tr><th>{html.escape(str(label))}{note}</th>{cells}</tr>")
     caption = f"{len(study.seeds)} seeds: mean ± half of the {CONFIDENCE:.0%} interval"
     if study.baseline is not None:

@@ -203,12 +203,21 @@ function differences(section) {
 function paired(ours, theirs, key) {
   const before = new Map(theirs.seed.map((seed, i) => [seed, theirs[key][i]]));
   const both = ours.seed.map((seed, i) => [ours[key][i], before.get(seed) ?? null]);
-  const gains = both.filter(([a, b]) => a !== null && b !== null).map(([a, b]) => a - b);
+  const gains = both.filter(([a, b]) => a !== null && b !== null).map(([a, b]) => gain(a, b));
   const n = gains.length;
   if (!n) return null;
-  const mean = gains.reduce((sum, gain) => sum + gain, 0) / n;
-  const squares = gains.reduce((sum, gain) => sum + (gain - mean) ** 2, 0);
-  return { mean, half: n > 1 ? DATA.results.quantiles[n - 2] * Math.sqrt(squares / (n - 1) / n) : null };
+  const mean = gains.reduce((sum, one) => sum + one, 0) / n;
+  const squares = gains.reduce((sum, one) => sum + (one - mean) ** 2, 0);
+  const half = n > 1 ? DATA.results.quantiles[n - 2] * Math.sqrt(squares / (n - 1) / n) : null;
+  const least = ROUNDING * Math.max(...gains.map(Math.abs));
+  return { mean: Math.abs(mean) > least ? mean : 0, half: half === null || half > least ? half : 0 };
+}
+
+const ROUNDING = 1e-12; // as in `sweeps/spread.py`
+
+/** A difference; 0 where nothing but rounding differs. */
+function gain(after, before) {
+  return Math.abs(after - before) > ROUNDING * Math.max(Math.abs(after), Math.abs(before)) ? after - before : 0;
 }
 
 function signed(numbers) {

@@ -22,11 +22,26 @@ function furnish(element, attributes, children) {
   return element;
 }
 
-/** A number with three significant digits, as in the tables. */
+/** A number as in the tables and on the terminal: digit for digit `shown` of `runs/quantities.py`. */
 function shown(value) {
-  if (value === null || value === undefined) return "–";
-  const text = Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
-  return text.replace(/^-/, "−"); // a minus sign, not a hyphen
+  if (!Number.isFinite(value)) return "–";
+  const size = rounded(Math.abs(value));
+  const text = size >= 1000 ? size.toLocaleString("en") : size > 0 && size < 1e-4 ? inPowers(size) : String(size);
+  return value < 0 && size > 0 ? `−${text}` : text; // a minus sign, not a hyphen
+}
+
+/** Three significant digits, whole from 1,000 on, halves upwards; of the twelve digits that count. */
+function rounded(size) {
+  const [digits, power] = size.toExponential(11).split("e");
+  const whole = Number(digits.replace(".", ""));
+  const dropped = Math.max(0, power >= 3 ? 11 - power : 9);
+  const unit = 10 ** dropped;
+  const kept = Math.floor(whole / unit) + (2 * (whole % unit) >= unit ? 1 : 0);
+  return Number(`${kept}e${power - 11 + dropped}`);
+}
+
+function inPowers(size) {
+  return size.toExponential().replace(/e-(\d)$/, "e-0$1");
 }
 
 /** Mean ± half of the 90 % interval, and the median when there are several seeds. */
