@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dnatrace import tables
 from dnatrace.errors import InputError
+from dnatrace.sheets import read_file
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
 _COLUMNS = 8  # of a file, the most that a message lists
@@ -82,11 +83,13 @@ class Lists:
         """Return the same lists with this many days added before the first one."""
         if not days:
             return self
+        first = self.first_date and self.first_date - timedelta(days=days)
         contacts, tests = (
-            replace(rows, columns=rows.columns | {"day": rows.columns["day"] + days})
+            replace(
+                rows, columns=rows.columns | {"day": rows.columns["day"] + days}, first_date=first
+            )
             for rows in (self.contacts, self.tests)
         )
-        first = self.first_date and self.first_date - timedelta(days=days)
         return replace(self, contacts=contacts, tests=tests, first_date=first, days_before=days)
 
     def without_contacts(self) -> list[int]:
@@ -108,9 +111,12 @@ class _File:
         return len(self.columns["day"])
 
     def rows(
-        self, columns: Mapping[str, NDArray[np.int64]], people: Sequence[str] | None = None
+        self,
+        columns: Mapping[str, NDArray[np.int64]],
+        people: Sequence[str] | None = None,
+        first_date: date | None = None,
     ) -> Rows:
-        return Rows(str(self.path), dict(columns), self.called, people)
+        return Rows(str(self.path), dict(columns), self.called, people, first_date)
 
     def refuse(self, row: int, column: str, problem: str) -> InputError:
         return self.rows({}).refuse(row, column, problem)
@@ -151,7 +157,7 @@ def read_lists(contacts: Path, tests: Path | None = None, wording: Wording | Non
         ids, names = _ids(texts, as_names=wording.as_names)
         days, first_date = _days(texts)
         found = [
-            file.rows(ids[i] | {"day": days[i]} | _results(file), names)
+            file.rows(ids[i] | {"day": days[i]} | _results(file), names, first_date)
             for i, file in enumerate(texts)
         ]
     none = Rows("tests", {column: np.empty(0, dtype=np.int64) for column in TEST_COLUMNS})
@@ -171,7 +177,7 @@ def _read(
     optional: Sequence[str] = (),
 ) -> _File:
     """Read the columns that are needed, or raise naming those that are missing or unknown."""
-    table = tables.read_file(path)
+    table = read_file(path)
     called = {column: theirs.get(column, column) for column in ours}
     expected = f"expected {', '.join(called.values())}"
     has = f"; the file has {', '.join(table.column_names[:_COLUMNS])}"
@@ -209,7 +215,7 @@ def _plain_columns(file: _File) -> Columns:
 
 def _as_text(file: _File) -> _File:
     """Return a file with its columns as text, without spaces around values."""
-    table = tables.read_file(file.path, as_text=tuple(file.called.values()))
+    table = read_file(file.path, as_text=tuple(file.called.values()))
     columns = {}
     for ours, theirs in file.called.items():
         try:
