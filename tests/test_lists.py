@@ -135,6 +135,16 @@ def test_results_may_be_words(tmp_path, word, other):
         ("a,b,2020-03-01\na,b,2020-02-30\n", "", "row 2, column 'day': '2020-02-30' is not a date"),
         ("a,b,2020-03-01\n", "a,3,1\n", "tests.csv: row 1, column 'day': '3' is not a date"),
         ("a,b,2020-03-01 08:00\n", "", "'2020-03-01 08:00' has a time of day: give the date alone"),
+        (
+            "a,b,2020-03-01\na,b,2020-03-02T08:00Z\n",
+            "",
+            "'2020-03-02T08:00Z' has a time of day: giv",
+        ),
+        (
+            "a,b,0001-01-01\n",
+            "",
+            "'0001-01-01' is neither a whole number nor a date like 2020-03-01",
+        ),
         ("a,b,-1\n", "", "contacts.csv: row 1, column 'day': -1 is outside the window"),
         ("a,b,0\n", "a,0,perhaps\n", "tests.csv: row 1, column 'positive': 'perhaps' is not a res"),
         ("a,b,0\n", "a,0,2\n", "tests.csv: row 1, column 'positive': '2' is not a result (0/1, "),
@@ -496,7 +506,7 @@ def test_parquet_of_another_name_is_told(tmp_path):
             "Ann,2020-03-06,1\n",
             (),
             "contacts.csv: row 2, column 'day': 1920-03-05 is 36,526 days before the latest date, "
-            "2020-03-06; more than 366 days: --days 36527 if that is meant (line 3 of the file)",
+            "2020-03-06; more than 366 days need --days (n_days in Python) (line 3 of the file)",
         ),
         (
             "Ann,Ben,2020-03-05\nBen,Ann,2020-03-05\n",
@@ -658,3 +668,72 @@ def test_a_day_too_large_of_a_large_file_is_told_with_the_file(tmp_path, monkeyp
     assert "row 1, column 'day': 43891 is outside the window of days 0 … 4; it looks like" in (
         short.stderr
     )
+
+
+# --- what other programs write, once more ---
+
+
+def test_whole_numbers_with_a_point_are_whole_numbers(tmp_path):
+    """As programs write a column that has, or had, gaps; also beside names and dates."""
+    write(
+        tmp_path,
+        "sender,receiver,day\n1.0,2.0,2020-03-01\n",
+        "person,day,positive\n2,2020-03-01,1.0\n1,2020-03-01,0.0\n",
+    )
+    found = read(tmp_path)
+    assert columns(found.contacts) == {"sender": [1], "receiver": [2], "day": [0]}
+    assert columns(found.tests) == {"person": [2, 1], "day": [0, 0], "positive": [1, 0]}
+    write(tmp_path, "sender,receiver,day\na,b,3.0\n", "person,day,positive\na,4,pos\nb,4,NEG\n")
+    found = read(tmp_path)
+    assert found.contacts.columns["day"].tolist() == [3]
+    assert found.tests.columns["positive"].tolist() == [1, 0]
+
+
+def test_a_thousand_with_a_point_is_told(tmp_path):
+    (told,) = warned(tmp_path, "1.000,2,2\n", "2,3,1\n")
+    assert told.startswith("contacts.csv: 1.000 is read as the number 1 (dnatrace infer --id-map")
+    assert warned(tmp_path, "1.0,2.0,2\n", "2,3,1\n") == []
+
+
+@pytest.mark.parametrize("name", ["nan", "None", "N/A", "?"])
+def test_a_name_that_is_none_is_told(tmp_path, name):
+    told = warned(tmp_path, f"{name},Ben,2\nCem,{name},3\n", "Ben,3,1\n")
+    assert told == [f"{name!r} is taken to be the name of one person"]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_header_without_rows_needs_no_end_of_line(tmp_path, end):
+    write(tmp_path, "sender,receiver,day\na,b,0\n", "person,day,positive" + end)
+    assert columns(read(tmp_path).tests) == {"person": [], "day": [], "positive": []}
+    write(tmp_path, "sender,receiver,day\ra,b,0\rb,a,0", "person,day,positive" + end)
+    assert columns(read(tmp_path).contacts)["sender"] == [0, 1]  # lines as they ended once
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "message"),
+    [
+        ("sender;receiver;day\na;b;0\n", "utf-16-le", "is encoded in UTF-16, expected UTF-8"),
+        ("sep=;\nsender;receiver;day\na;b;0\n", "utf-8", "line 1 is 'sep=…', expected the names"),
+    ],
+)
+def test_what_stands_instead_of_a_header_is_told(tmp_path, text, encoding, message):
+    write(tmp_path, "")
+    (tmp_path / "contacts.csv").write_bytes(text.encode(encoding))
+    with pytest.raises(InputError, match=re.escape(f"contacts.csv: {message}")):
+        read(tmp_path)
+
+
+def test_tests_beside_a_large_list_may_be_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("dnatrace.parquet.MANY_ROWS", 1)
+    table = pa.table({"sender": [0, 1], "receiver": [1, 0], "day": [0, 4]})
+    pq.write_table(table, tmp_path / "contacts.parquet")
+    found = []
+    for tests in ("0,3,1\n1,4,0\n", "0,3,positive\n1,4,no\n"):
+        write(tmp_path, "", "person,day,positive\n" + tests)
+        done = run("infer", "contacts.parquet", "tests.csv", "--json", cwd=tmp_path)
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+    write(tmp_path, "", "person,day,positive\n0,2020-03-01,1\n")
+    done = run("infer", "contacts.parquet", "tests.csv", cwd=tmp_path)
+    problem = "'2020-03-01' is not a whole number, as in the contacts (line 2 of the file)"
+    assert done.stderr == f"dnatrace: tests.csv: row 1, column 'day': {problem}\n"

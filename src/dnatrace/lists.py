@@ -24,19 +24,23 @@ from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
 _COLUMNS = 8  # of a file, the most that a message lists
 _IDS = ("sender", "receiver", "person")
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}(?:\.0)?")  # with .0 where a program had gaps in the column
+_DATE = re.compile(r"[1-8]\d{3}-\d{2}-\d{2}")  # other years are slips, and have no days beside them
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:.*")
 _HAS_TIME = "has a time of day: give the date alone, like 2020-03-01"
 _RESULTS = {
     "0": 0,
+    "0.0": 0,
     "false": 0,
     "no": 0,
     "negative": 0,
+    "neg": 0,
     "1": 1,
+    "1.0": 1,
     "true": 1,
     "yes": 1,
     "positive": 1,
+    "pos": 1,
 }
 
 
@@ -169,6 +173,22 @@ def read_lists(contacts: Path, tests: Path | None = None, wording: Wording | Non
     )
 
 
+def read_plain_tests(path: Path) -> Rows:
+    """Read tests beside contacts with whole numbers: only their results may be words."""
+    file = _read(path, TEST_COLUMNS, {}, Wording())
+    if _is_plain(file):
+        return file.rows(_plain_columns(file))
+    text = _as_text(file)
+    numbers = {column: _by_value(text, column, _beside_numbers) for column in ("person", "day")}
+    return text.rows(numbers | _results(text))
+
+
+def _beside_numbers(text: str) -> int:
+    if _WHOLE.fullmatch(text):
+        return _whole(text)
+    raise ValueError(f"{text!r} is not a whole number, as in the contacts")
+
+
 def _read(
     path: Path,
     ours: Sequence[str],
@@ -260,7 +280,7 @@ def _ids(files: Sequence[_File], *, as_names: bool) -> tuple[list[Columns], tupl
         if not whole.all():
             place = int(np.argmin(whole[codes]))
             raise _refused_id(files, columns, place, distinct[codes[place]])
-        codes = np.array([int(one) for one in distinct], dtype=np.int64)[codes]
+        codes = np.array([_whole(one) for one in distinct], dtype=np.int64)[codes]
     ends = np.cumsum([part.size for part in written])[:-1]
     return [
         {column: np.ascontiguousarray(found[i :: len(own)]) for i, column in enumerate(own)}
@@ -305,15 +325,21 @@ def _date_number(text: str) -> int:
             return date.fromisoformat(text).toordinal()
     except ValueError:
         pass
+    if _TIME.fullmatch(text):
+        raise ValueError(f"{text!r} {_HAS_TIME}")
     raise ValueError(f"{text!r} is not a date like 2020-03-01, as other days are")
 
 
 def _day_number(text: str) -> int:
     if _WHOLE.fullmatch(text):
-        return int(text)
+        return _whole(text)
     if _TIME.fullmatch(text):
         raise ValueError(f"{text!r} {_HAS_TIME}")
     raise ValueError(f"{text!r} is neither a whole number nor a date like 2020-03-01")
+
+
+def _whole(text: str) -> int:
+    return int(text.removesuffix(".0"))
 
 
 def _results(file: _File) -> Columns:
@@ -326,7 +352,7 @@ def _results(file: _File) -> Columns:
 def _result(text: str) -> int:
     if (found := _RESULTS.get(text.lower())) is not None:
         return found
-    pairs = "0/1, true/false, yes/no, positive/negative"
+    pairs = "0/1, true/false, yes/no, positive/negative; leave out tests without a result"
     raise ValueError(f"{text!r} is not a result ({pairs})")
 
 

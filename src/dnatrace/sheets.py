@@ -5,6 +5,7 @@ import zipfile
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -88,19 +89,25 @@ def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
 
     with path.open("rb") as file:
         header = file.readline()
-    _check_encoding(path, header)
+    _check_header(path, header)
+    # A header without the end of its line is the whole file.
+    whole = None if header.endswith(b"\n") else header + b"\n"
+
+    def source() -> Any:
+        return path if whole is None else pa.BufferReader(whole)
+
     separator = max(
         ",;\t", key=lambda mark: header.count(mark.encode())
     )  # a comma if there is none
     parse = pacsv.ParseOptions(delimiter=separator)
     try:
-        with pacsv.open_csv(path, parse_options=parse) as reader:
+        with pacsv.open_csv(source(), parse_options=parse) as reader:
             written = [name for name in reader.schema.names if name.strip() in as_text]
         convert = pacsv.ConvertOptions(
             null_values=[""],  # "nan" is a wrong number, not absent
             column_types=dict.fromkeys(written, pa.string()),
         )
-        table = pacsv.read_csv(path, convert_options=convert, parse_options=parse)
+        table = pacsv.read_csv(source(), convert_options=convert, parse_options=parse)
         return table.rename_columns([name.strip() for name in table.column_names])
     except pa.ArrowException as error:
         if "invalid UTF8" in str(error):
@@ -120,9 +127,11 @@ def _uneven_line(path: Path, separator: str) -> str:
     return ""
 
 
-def _check_encoding(path: Path, header: bytes) -> None:
-    """Raise unless the names of columns are in UTF-8."""
-    if header.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+def _check_header(path: Path, header: bytes) -> None:
+    """Raise unless the first line can be the names of columns, in UTF-8."""
+    if header.startswith(b"sep="):
+        raise InputError(f"{path}: line 1 is 'sep=…', expected the names of columns: remove it")
+    if header.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in header:
         raise InputError(f"{path}: is encoded in UTF-16, expected UTF-8 ({_SAVE})")
     try:
         header.decode("utf-8")

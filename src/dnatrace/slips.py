@@ -15,8 +15,10 @@ from dnatrace.sheets import read_file
 from dnatrace.tables import Rows
 
 _EARLY = 2  # days on which hardly anybody can be in I in the model yet: E comes first
-# Ids of digits that are no plain number: 007, 0x1F, 12e4.
-_NOT_PLAIN = r"^\s*(?:0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+)\s*$"
+# Ids of digits that are no plain number: 007, 0x1F, 12e4, and 1.000 for a thousand.
+_NOT_PLAIN = r"^\s*(?:0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+|[0-9]{1,3}\.[0-9]{3})\s*$"
+# What programs and people write where there is no name.
+_NO_NAMES = ("nan", "none", "null", "na", "n/a", "nil", "unknown", "-", "?", "#n/a")
 _IDS = ("sender", "receiver", "person")
 _MANY = 10  # possible ids per person; from here on they are hardly positions in a list
 _TOLD = 3  # possible slips of each kind that are listed one by one
@@ -28,7 +30,7 @@ _SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may diff
 def possible_slips(read: Lists) -> list[str]:
     """Return possible slips in ids, one line each; a few lines however many there are."""
     alone = read.without_contacts()
-    lines = _early(read) + _not_plain(read) + _gaps(read)
+    lines = _early(read) + _not_plain(read) + _gaps(read) + _no_names(read)
     lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
     if len(alone) > _TOLD:
         lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
@@ -125,11 +127,17 @@ def _first_not_plain(rows: Rows, path: Path) -> str | None:
     return None
 
 
+def _no_names(read: Lists) -> list[str]:
+    """Return which names look as if there were none."""
+    found = [name for name in read.names or () if name.casefold() in _NO_NAMES]
+    return [f"{name!r} is taken to be the name of one person" for name in found]
+
+
 def _number(written: str) -> int:
-    """Return what a number in hexadecimals, with an exponent or with zeros before it is."""
+    """Return what a number in hexadecimals, with an exponent, a point or zeros before it is."""
     if "x" in written.lower():
         return int(written, 16)
-    return int(float(written)) if "e" in written.lower() else int(written)
+    return int(written) if written.isdecimal() else int(float(written))
 
 
 def _gaps(read: Lists) -> list[str]:

@@ -276,7 +276,7 @@ def _far_apart(filled: Sequence[Rows]) -> InputError:
     rows = next(one for one in filled if (one.columns["day"] == culprit).any())
     problem = (
         f"{rows.day(culprit)} is {last - first:,} days {side}, {rows.day(other)}; "
-        f"more than {MOST_DAYS_INFERRED} days: --days {last - first + 1} if that is meant"
+        f"more than {MOST_DAYS_INFERRED} days need --days (n_days in Python)"
     )
     return rows.refuse(int(np.argmax(rows.columns["day"] == culprit)), "day", problem)
 

@@ -125,8 +125,9 @@ def infer(
     _write(beliefs, read, out, id_map)
     highest = belief_tables.highest(beliefs, n=20, names=read.names)
     values = _sizes(beliefs, given) | {"highest": highest, "version": __version__}
-    shown = [_title(values, read), table(highest)] if out is None else []
-    return Answer(values=values, shown=shown)
+    if out is not None:
+        return Answer(values=values)
+    return Answer(values=values, shown=[_title(values, read), table(highest)])
 
 
 def _given(
@@ -156,12 +157,12 @@ def _large(contacts: Path, tests: Path, people: int | None, days: int | None) ->
     It is read batch by batch, with a progress bar. Slips in single ids are not looked for.
     """
     from dnatrace import parquet, tables
-    from dnatrace.lists import Lists
+    from dnatrace.lists import Lists, read_plain_tests
     from dnatrace.runs.progress import tracker
 
     if not parquet.can_stream(contacts) or parquet.n_rows(contacts) < parquet.MANY_ROWS:
         return None
-    test_rows = tables.read_tests(tests)
+    test_rows = read_plain_tests(tests)
     n_people, n_days = parquet.sizes(contacts, test_rows, n_people=people, n_days=days)
     _LOG.info("%s: %d rows, read batch by batch", contacts, parquet.n_rows(contacts))
     window = parquet.window_of(contacts, n_people=n_people, n_days=n_days, track=tracker("batches"))
@@ -246,7 +247,9 @@ def _read(contacts: Path, tests: Path, people: int | None, wording: "Wording") -
             f"{contacts}, {tests}: neither has a row; --people says how many there are"
         )
     if read.names is not None:
-        _LOG.info("%d names, numbered in the order of their first appearance", len(read.names))
+        n = len(read.names)
+        many = "s, numbered in the order of their first appearance" if n != 1 else ""
+        _LOG.info("%d name%s", n, many)
     if read.first_date is not None:
         _LOG.info("day 0 is %s, the earliest date of both files", read.first_date)
     return read
