@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dnatrace as dt
-from dnatrace.app import controls, desk, neighbourhood, studies
+from dnatrace.app import controls, desk, neighbourhood, serving, studies
 from dnatrace.app.asked import Asked, arms_of, as_script, as_toml
 from dnatrace.app.door import _SHARED
 from dnatrace.app.studies import State
@@ -223,6 +223,18 @@ def test_impossible_values_are_refused_in_words(served):
     assert fine["problems"] == {}
     assert fine["values"]["method.name"] == "fn"
     assert fine["private"] is False
+
+
+def test_beside_a_wrong_value_the_others_are_told(served):
+    changes = {"tests.capacity": 0.04, "people": 500, "foo": 3}
+    found = ask(served, "check", {"arms": {"a": {"preset": "quick", "set": changes}}}).json()["a"]
+    assert list(found["problems"]) == ["foo"]
+    assert found["rest"]["values"]["tests.capacity"] == 0.04
+    assert (found["rest"]["values"]["people"], found["rest"]["values"]["days"]) == (500, 40)
+    huge = ask(served, "check", {"arms": {"a": {"set": {"people": 10**10}}}}).json()["a"]
+    assert huge["rest"]["values"]["people"] == 10_000
+    nowhere = ask(served, "check", {"arms": {"a": {"preset": "no"}}}).json()["a"]
+    assert nowhere["rest"] is None
 
 
 def test_a_change_that_fails_only_with_another_is_told_with_it():
@@ -568,6 +580,26 @@ def test_a_store_that_cannot_be_written_is_told(tmp_path):
     assert "is a file, not a directory" in result.stderr
     with pytest.raises(InputError, match="is a file"):
         desk.Desk(tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["runs", "notalink", "http://example.org/page", "http://x/#top", "http://127.0.0.1:8/t/"],
+)
+def test_what_is_no_link_is_refused(link, tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "listen", None)  # before anything is opened
+    result = command("app", "--no-browser", link, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == (
+        f"dnatrace: {link!r} is not a link of this page, which ends like #preset=quick; "
+        "a store is given with --store\n"
+    )
+
+
+@pytest.mark.parametrize("end", ["preset=quick", "a.people=300&b=", "view=inside"])
+def test_a_link_is_its_end(end):
+    for link in (end, f"#{end}", f"http://127.0.0.1:8/token/#{end}"):
+        assert serving.settings_of(link) == f"#{end}"
 
 
 def test_the_address_is_one_line_and_a_link_is_restored(tmp_path):

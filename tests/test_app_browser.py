@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image
 
-from dnatrace.app import studies
+from dnatrace.app import controls, studies
 from dnatrace.errors import InputError
 from dnatrace.runs.nesting import flatten
 from tests.app_server import PATIENCE, running, until
@@ -359,6 +359,42 @@ def test_a_bad_link_says_which_part_was_not_understood(visit, link, words):
         wait(fresh, "words => document.getElementById('linked').textContent.includes(words)", words)
 
 
+def test_a_wrong_link_asks_nothing_and_shows_the_values_of_the_rest(visit):
+    page = visit("preset=quick&a.tests.capacity=0.04&a.people=500&a.foo=3")
+    assert "nothing was run: unknown key 'foo'" in page.locator("#linked").inner_text()
+    begin = "Choose a situation and press Run. Or begin with a question:"
+    assert page.locator("#progress").inner_text() == begin
+    assert page.locator("#answer").get_attribute("aria-busy") == "false"
+    shown = {key: page.locator(f"#c-{key}-a").input_value() for key in ("tests-capacity", "people")}
+    assert shown == {"tests-capacity": "4", "people": "500"}
+    assert page.locator("#c-days-a").input_value() == "40"  # of the preset
+    assert page.locator("#c-method-name-a").input_value() == "headcount"
+
+
+def test_every_wrong_share_is_told_in_the_units_of_its_field(visit):
+    page = visit("preset=quick")
+    found = controls.offered()
+    scaled = [one["key"] for one in (*found["controls"], *found["levers"]) if one.get("scale")]
+    assert len(scaled) == 7
+    page.locator("details").evaluate_all("all => all.forEach(d => { d.open = true; })")
+    for key in scaled:
+        name = key.replace(".", "-")
+        field, problem = (page.locator(f"#c-{name}-a{end}") for end in ("", "-problem"))
+        for typed, words in (("700", "at most 100 %, not 700 %"), ("-5", "at least 0 %, not −5 %")):
+            field.fill(typed)
+            problem.wait_for(state="visible")
+            wait(
+                page,
+                "([i, w]) => document.getElementById(i).textContent === w",
+                [f"c-{name}-a-problem", words.replace(" %", "\u00a0%")],
+            )
+        field.fill("")
+        problem.wait_for(state="hidden")
+    alone = visit("preset=quick&a.tests.capacity=7")  # the link is told in its own units
+    assert "less than or equal to 1, not 7" in alone.locator("#linked").inner_text()
+    assert "not 700" in alone.locator("#c-tests-capacity-a-problem").inner_text()
+
+
 def test_where_no_run_can_begin_the_page_says_why_once_and_that_there_is_no_answer(
     served, tmp_path, monkeypatch
 ):
@@ -409,7 +445,7 @@ def test_wrong_values_are_refused_as_they_are_typed(visit):
     field.fill("300")
     problem = page.locator("#c-tests-capacity-a-problem")
     problem.wait_for(state="visible")
-    assert "less than or equal to 1" in problem.inner_text()
+    assert problem.inner_text() == "at most 100\u00a0%, not 300\u00a0%"  # as the field has it
     assert field.get_attribute("aria-invalid") == "true"
     before = page.locator("#sentence").inner_text()
     study = page.locator("#answer").get_attribute("data-study")

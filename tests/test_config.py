@@ -287,13 +287,23 @@ def test_bad_sources(options, message):
 def test_bad_files(tmp_path):
     broken = tmp_path / "broken.toml"
     broken.write_text("people = \n")
-    binary = tmp_path / "binary.toml"
-    binary.write_bytes(b"\xff\xfe\x00")
+    wide = tmp_path / "wide.toml"
+    wide.write_text("people = 300\n", "utf-16")
+    narrow = tmp_path / "narrow.toml"
+    narrow.write_text("people = 300\n# für alle\n", "cp1252")
     for path, message in [
         (tmp_path / "none.toml", "no such file"),
         (tmp_path, "is a directory"),
         (broken, "broken.toml: not valid TOML"),
-        (binary, "binary.toml: cannot be read"),
+        (wide, "wide.toml: is encoded in UTF-16, expected UTF-8"),
+        (narrow, "narrow.toml: line 2 is not encoded in UTF-8"),
     ]:
         with pytest.raises(InputError, match=message):
             load_config(file=path)
+
+
+def test_a_mark_of_the_encoding_before_the_first_line_is_passed_over(tmp_path):
+    path = tmp_path / "notepad.toml"
+    path.write_text("people = 300\ndays = 7\n", "utf-8-sig", newline="\r\n")
+    config = load_config(file=path)
+    assert (config.people, config.days) == (300, 7)

@@ -11,9 +11,9 @@ SOURCE = Path(dnatrace.__file__).parent
 # Every room may import the rooms below it; rooms on one floor do not know each other.
 FLOORS = [
     {"errors", "_version", "threads"},
-    {"settings"},
+    {"settings", "sheets"},
     {"files", "tables", "_csr", "reference_data", "plugins"},
-    {"gamma", "records", "rng", "seir", "lists"},
+    {"gamma", "records", "rng", "seir", "lists", "directions"},
     {"parquet", "slips"},
     {"simulators", "inference", "networks"},
     {"privacy"},

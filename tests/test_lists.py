@@ -1,8 +1,11 @@
 """Contact lists as people have them: names, dates, semicolons, columns of other names."""
 
 import csv
+import gzip
 import json
 import re
+import zipfile
+from collections import Counter
 from datetime import date, datetime
 
 import numpy as np
@@ -10,11 +13,14 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dnatrace as dt
-from dnatrace import tables
+from dnatrace import directions, tables
 from dnatrace.errors import InputError
 from dnatrace.lists import Wording, parse_columns, read_lists
+from dnatrace.tables import CONTACT_COLUMNS
 from tests.command_line import run
 
 CONTACTS = (
@@ -129,6 +135,16 @@ def test_results_may_be_words(tmp_path, word, other):
         ("a,b,2020-03-01\na,b,2020-02-30\n", "", "row 2, column 'day': '2020-02-30' is not a date"),
         ("a,b,2020-03-01\n", "a,3,1\n", "tests.csv: row 1, column 'day': '3' is not a date"),
         ("a,b,2020-03-01 08:00\n", "", "'2020-03-01 08:00' has a time of day: give the date alone"),
+        (
+            "a,b,2020-03-01\na,b,2020-03-02T08:00Z\n",
+            "",
+            "'2020-03-02T08:00Z' has a time of day: giv",
+        ),
+        (
+            "a,b,0001-01-01\n",
+            "",
+            "'0001-01-01' is neither a whole number nor a date like 2020-03-01",
+        ),
         ("a,b,-1\n", "", "contacts.csv: row 1, column 'day': -1 is outside the window"),
         ("a,b,0\n", "a,0,perhaps\n", "tests.csv: row 1, column 'positive': 'perhaps' is not a res"),
         ("a,b,0\n", "a,0,2\n", "tests.csv: row 1, column 'positive': '2' is not a result (0/1, "),
@@ -208,6 +224,8 @@ def test_infer_shows_names_and_dates(files):
 
 
 def warned(path, contacts, tests, *options):
+    """What is told of slips in lists of meetings, other than the directions of contacts."""
+    options = ("--both-ways", *options)
     write(path, "sender,receiver,day\n" + contacts, "person,day,positive\n" + tests)
     done = run("infer", "contacts.csv", "tests.csv", *options, cwd=path)
     assert done.returncode == 0, done.stderr
@@ -223,7 +241,7 @@ EXCEL = "sender;receiver;day\r\nAnna;Bün;2020-03-02\r\nBün;Anna;2020-03-02\r\n
     ("encoding", "message"),
     [
         ("utf-8-sig", None),
-        ("latin-1", "contacts.csv: is not encoded in UTF-8"),
+        ("latin-1", "is not encoded in UTF-8 (save it as CSV UTF-8)"),
         ("utf-16", "contacts.csv: is encoded in UTF-16, expected UTF-8"),
     ],
 )
@@ -234,8 +252,10 @@ def test_files_as_spreadsheets_write_them(tmp_path, text, encoding, message):
     if message is None:
         assert read(tmp_path, wording).names == ("Anna", "Bün")
         return
-    with pytest.raises(InputError, match=re.escape(message)):
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
         read(tmp_path, wording)
+    line = 2 if "day" in text else 1  # the first in which there is such a letter
+    assert encoding == "utf-16" or f"contacts.csv: line {line} is" in str(caught.value)
 
 
 def test_wrong_lists_are_one_line_without_remarks_on_slips(tmp_path):
@@ -329,7 +349,7 @@ def test_a_list_with_names_and_dates_is_replayed(tmp_path):
 
 def test_days_before_the_lists_are_below_zero(tmp_path):
     """The days of the lists keep their numbers, also in files and messages."""
-    write(tmp_path, "sender,receiver,day\n0,1,2\n", "person,day,positive\n0,2,1\n")
+    write(tmp_path, "sender,receiver,day\n0,1,2\n1,0,2\n", "person,day,positive\n0,2,1\n")
     given = ("infer", "contacts.csv", "tests.csv", "--days-before", 5)
     assert "on day 2 of 2 people" in run(*given, cwd=tmp_path).stdout
     done = run(*given, "--out", "b.csv", cwd=tmp_path)
@@ -443,3 +463,277 @@ def test_a_list_of_names_is_csv(tmp_path):
 def test_nobody_is_infected_where_nothing_comes_from_outside(tmp_path):
     told = warned(tmp_path, "0,1,2\n", "0,3,1\n", "--p0", 0)
     assert told == ["--p0 0: nobody is ever infected, whatever tests say"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("contacts.xlsx", "xl/workbook.xml", "is an Excel workbook: save it as CSV UTF-8"),
+        ("contacts.csv", "xl/workbook.xml", "is an Excel workbook: save it as CSV UTF-8"),
+        ("contacts.ods", "content.xml", "is an OpenDocument spreadsheet: save it as CSV UTF-8"),
+        ("contacts.zip", "contacts.csv", "is a zip archive: unpack it first"),
+        ("contacts.xls", b"\xd0\xcf\x11\xe0" + bytes(99), "is an Excel workbook: save it as CSV"),
+        ("contacts.csv.gz", gzip.compress(b"sender,receiver,day\n"), "is compressed: unpack it"),
+        ("contacts.csv", b"PK\x03\x04" + bytes(9), "is a zip archive: unpack it first (if it is a"),
+        ("contacts.csv", b'{"sender": 1}', "is JSON, expected a CSV or Parquet file"),
+    ],
+)
+def test_files_of_other_kinds_are_named(tmp_path, name, content, message):
+    write(tmp_path, "")
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(content, "…")
+    done = run("infer", tmp_path / name, tmp_path / "tests.csv")
+    assert done.returncode == 2
+    assert f"{name}: {message}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_parquet_of_another_name_is_told(tmp_path):
+    write(tmp_path, "")
+    pq.write_table(pa.table({"sender": [0], "receiver": [1], "day": [0]}), tmp_path / "c.pq")
+    done = run("infer", tmp_path / "c.pq", tmp_path / "tests.csv")
+    assert "c.pq: is a Parquet file, whose name has to end in .parquet" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("contacts", "tests", "options", "message"),
+    [
+        (
+            "Ann,Ben,2020-03-05\nBen,Ann,1920-03-05\n",
+            "Ann,2020-03-06,1\n",
+            (),
+            "contacts.csv: row 2, column 'day': 1920-03-05 is 36,526 days before the latest date, "
+            "2020-03-06; more than 366 days need --days (n_days in Python) (line 3 of the file)",
+        ),
+        (
+            "Ann,Ben,2020-03-05\nBen,Ann,2020-03-05\n",
+            "Ann,2020-03-06,1\nBen,2200-03-06,1\n",
+            (),
+            "tests.csv: row 2, column 'day': 2200-03-06 is 65,744 days after the earliest date, "
+            "2020-03-05; more than",
+        ),
+        (
+            "0,1,43890\n1,0,43891\n",
+            "0,43890,1\n",
+            (),
+            "contacts.csv: row 2, column 'day': the largest day is 43891: days are counted from 0; "
+            "it looks like a date: write 2020-03-01 (line 3 of the file)",
+        ),
+        (
+            "a,b,43891\n",
+            "",
+            ("--days", "14"),
+            "43891 is outside the window of days 0 … 13; it look",
+        ),
+        ("0,1,3\n", "0,20200301,1\n", (), "tests.csv: row 1, column 'day': the largest day is 20"),
+        ("0,1,20200301\n", "", (), "it looks like a date: write 2020-03-01 (line 2"),
+        ("0,1,20201341\n", "", (), "days are counted from 0; --days (n_days in Python) if that is"),
+        ("0,1,1583064000\n", "", (), "it looks like a date: write 2020-03-01"),
+        (
+            "0,1,400\n",
+            "",
+            (),
+            "contacts.csv: row 1, column 'day': the largest day is 400: days are",
+        ),
+        (
+            "a,b,2020-03-01\nb,a,2020-03-04\n",
+            "",
+            ("--days", "2"),
+            "contacts.csv: row 2, column 'day': 2020-03-04 is outside the window of days "
+            "2020-03-01 … 2020-03-02 (line 3 of the file)",
+        ),
+        (
+            "a,b,2020-03-01\nb,a,2020-03-04\n",
+            "",
+            ("--days", "2", "--days-before", "5"),
+            "2020-03-04 is outside the window of days 2020-03-01 … 2020-03-02",
+        ),
+        (
+            "0,4917612345678,0\n",
+            "",
+            (),
+            "contacts.csv: row 1, column 'receiver': the largest person id is 4917612345678: person"
+            " ids are counted from 0; dnatrace infer --id-map treats ids as names, --people",
+        ),
+    ],
+)
+def test_days_and_ids_too_large_are_named_with_their_row(
+    tmp_path, contacts, tests, options, message
+):
+    write(tmp_path, "sender,receiver,day\n" + contacts, "person,day,positive\n" + tests)
+    done = run("infer", "contacts.csv", "tests.csv", *options, "-q", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+# --- one direction, and both ---
+
+ONE_WAY = (
+    "a row in the other direction: contacts are directed, and a sender hears nothing of the "
+    "receiver (add the reverse rows, or infer --both-ways, if a row is a meeting)"
+)
+
+
+def one_way(path, contacts, *options):
+    write(path, "sender,receiver,day\n" + contacts)
+    done = run("infer", "contacts.csv", "tests.csv", *options, "--people", 9, cwd=path)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stderr.splitlines() if "direction" in line]
+
+
+def test_a_list_in_one_direction_is_told(tmp_path):
+    assert one_way(tmp_path, "Ben,Ann,2020-03-05\n") == [
+        f"warning: contacts.csv: no contact has {ONE_WAY}"
+    ]
+    assert one_way(tmp_path, "Ben,Ann,2020-03-05\n", "--both-ways") == []
+    assert one_way(tmp_path, "0,1,2\n1,0,2\n") == []
+    assert one_way(tmp_path, "") == []
+    assert one_way(tmp_path, "0,1,2\n1,0,3\n")  # on another day
+    meetings = "".join(f"0,1,{day}\n" for day in range(60))
+    assert one_way(tmp_path, meetings + "1,0,0\n") == [
+        f"warning: contacts.csv: hardly a contact has {ONE_WAY}"
+    ]
+    assert one_way(tmp_path, meetings + "1,0,0\n1,0,1\n") == []  # four rows in 62
+
+
+def test_a_large_list_in_one_direction_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("dnatrace.parquet.MANY_ROWS", 1)
+    write(tmp_path, "")
+    forth = {"sender": [0, 1, 2], "receiver": [1, 2, 3], "day": [0, 1, 1]}
+    back = {"sender": [1, 2, 3], "receiver": [0, 1, 2], "day": [0, 1, 1]}
+    for table, told in ((forth, True), ({k: forth[k] + back[k] for k in forth}, False)):
+        pq.write_table(pa.table(table), tmp_path / "contacts.parquet")
+        done = run("infer", "contacts.parquet", "tests.csv", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (f"contacts.parquet: no contact has {ONE_WAY}" in done.stderr) is told
+
+
+def reversed_by_hand(rows):
+    """Both directions of contacts, pair by pair."""
+    counts = Counter(rows)
+    return {
+        (a, b, day): max(counts[a, b, day], counts[b, a, day])
+        for x, y, day in counts
+        for a, b in ((x, y), (y, x))
+    }
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2)).filter(
+            lambda row: row[0] != row[1]
+        )
+    )
+)
+def test_both_directions_are_those_found_by_hand(rows):
+    read = tables.read_contacts(np.array(rows, dtype=np.int64).reshape(-1, 3))
+    doubled = directions.both_ways(read)
+    found = list(zip(*(doubled.columns[c].tolist() for c in CONTACT_COLUMNS), strict=True))
+    assert Counter(found) == reversed_by_hand(rows)
+    assert found[: len(rows)] == rows
+    assert directions.both_ways(doubled).size == doubled.size
+    assert not directions.lacks_reverse(doubled).any()
+
+
+def test_a_list_of_meetings_gives_what_the_doubled_one_gives(tmp_path):
+    meetings = "Ann,Ben,2020-03-01\nBen,Cem,2020-03-03\nBen,Cem,2020-03-03\n"
+    back = "Ben,Ann,2020-03-01\nCem,Ben,2020-03-03\nCem,Ben,2020-03-03\n"
+    tests = "person,day,positive\nCem,2020-03-04,1\n"
+    found = []
+    for contacts, options in ((meetings, ["--both-ways"]), (meetings + back, [])):
+        write(tmp_path, "sender,receiver,day\n" + contacts, tests)
+        done = run("infer", "contacts.csv", "tests.csv", "--json", *options, cwd=tmp_path)
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+    assert found[0]["contacts"] == 6
+    write(tmp_path, "sender,receiver,day\n" + meetings, tests)
+    alone = run("infer", "contacts.csv", "tests.csv", "--json", cwd=tmp_path)
+    assert json.loads(alone.stdout)["highest"] != found[0]["highest"]  # it can fail
+
+
+def test_a_day_too_large_of_a_large_file_is_told_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("dnatrace.parquet.MANY_ROWS", 1)
+    write(tmp_path, "", "person,day,positive\n0,3,1\n")
+    table = pa.table({"sender": [0], "receiver": [1], "day": [43891]})
+    pq.write_table(table, tmp_path / "contacts.parquet")
+    done = run("infer", "contacts.parquet", "tests.csv", cwd=tmp_path)
+    assert "contacts.parquet: the largest day is 43891: days are counted from 0; it looks" in (
+        done.stderr
+    )
+    short = run("infer", "contacts.parquet", "tests.csv", "--days", 5, cwd=tmp_path)
+    assert "row 1, column 'day': 43891 is outside the window of days 0 … 4; it looks like" in (
+        short.stderr
+    )
+
+
+# --- what other programs write, once more ---
+
+
+def test_whole_numbers_with_a_point_are_whole_numbers(tmp_path):
+    """As programs write a column that has, or had, gaps; also beside names and dates."""
+    write(
+        tmp_path,
+        "sender,receiver,day\n1.0,2.0,2020-03-01\n",
+        "person,day,positive\n2,2020-03-01,1.0\n1,2020-03-01,0.0\n",
+    )
+    found = read(tmp_path)
+    assert columns(found.contacts) == {"sender": [1], "receiver": [2], "day": [0]}
+    assert columns(found.tests) == {"person": [2, 1], "day": [0, 0], "positive": [1, 0]}
+    write(tmp_path, "sender,receiver,day\na,b,3.0\n", "person,day,positive\na,4,pos\nb,4,NEG\n")
+    found = read(tmp_path)
+    assert found.contacts.columns["day"].tolist() == [3]
+    assert found.tests.columns["positive"].tolist() == [1, 0]
+
+
+def test_a_thousand_with_a_point_is_told(tmp_path):
+    (told,) = warned(tmp_path, "1.000,2,2\n", "2,3,1\n")
+    assert told.startswith("contacts.csv: 1.000 is read as the number 1 (dnatrace infer --id-map")
+    assert warned(tmp_path, "1.0,2.0,2\n", "2,3,1\n") == []
+
+
+@pytest.mark.parametrize("name", ["nan", "None", "N/A", "?"])
+def test_a_name_that_is_none_is_told(tmp_path, name):
+    told = warned(tmp_path, f"{name},Ben,2\nCem,{name},3\n", "Ben,3,1\n")
+    assert told == [f"{name!r} is taken to be the name of one person"]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_header_without_rows_needs_no_end_of_line(tmp_path, end):
+    write(tmp_path, "sender,receiver,day\na,b,0\n", "person,day,positive" + end)
+    assert columns(read(tmp_path).tests) == {"person": [], "day": [], "positive": []}
+    write(tmp_path, "sender,receiver,day\ra,b,0\rb,a,0", "person,day,positive" + end)
+    assert columns(read(tmp_path).contacts)["sender"] == [0, 1]  # lines as they ended once
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "message"),
+    [
+        ("sender;receiver;day\na;b;0\n", "utf-16-le", "is encoded in UTF-16, expected UTF-8"),
+        ("sep=;\nsender;receiver;day\na;b;0\n", "utf-8", "line 1 is 'sep=…', expected the names"),
+    ],
+)
+def test_what_stands_instead_of_a_header_is_told(tmp_path, text, encoding, message):
+    write(tmp_path, "")
+    (tmp_path / "contacts.csv").write_bytes(text.encode(encoding))
+    with pytest.raises(InputError, match=re.escape(f"contacts.csv: {message}")):
+        read(tmp_path)
+
+
+def test_tests_beside_a_large_list_may_be_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("dnatrace.parquet.MANY_ROWS", 1)
+    table = pa.table({"sender": [0, 1], "receiver": [1, 0], "day": [0, 4]})
+    pq.write_table(table, tmp_path / "contacts.parquet")
+    found = []
+    for tests in ("0,3,1\n1,4,0\n", "0,3,positive\n1,4,no\n"):
+        write(tmp_path, "", "person,day,positive\n" + tests)
+        done = run("infer", "contacts.parquet", "tests.csv", "--json", cwd=tmp_path)
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+    write(tmp_path, "", "person,day,positive\n0,2020-03-01,1\n")
+    done = run("infer", "contacts.parquet", "tests.csv", cwd=tmp_path)
+    problem = "'2020-03-01' is not a whole number, as in the contacts (line 2 of the file)"
+    assert done.stderr == f"dnatrace: tests.csv: row 1, column 'day': {problem}\n"

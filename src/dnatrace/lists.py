@@ -19,23 +19,28 @@ from numpy.typing import NDArray
 
 from dnatrace import tables
 from dnatrace.errors import InputError
+from dnatrace.sheets import read_file
 from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
 _COLUMNS = 8  # of a file, the most that a message lists
 _IDS = ("sender", "receiver", "person")
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}(?:\.0)?")  # with .0 where a program had gaps in the column
+_DATE = re.compile(r"[1-8]\d{3}-\d{2}-\d{2}")  # other years are slips, and have no days beside them
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:.*")
 _HAS_TIME = "has a time of day: give the date alone, like 2020-03-01"
 _RESULTS = {
     "0": 0,
+    "0.0": 0,
     "false": 0,
     "no": 0,
     "negative": 0,
+    "neg": 0,
     "1": 1,
+    "1.0": 1,
     "true": 1,
     "yes": 1,
     "positive": 1,
+    "pos": 1,
 }
 
 
@@ -82,11 +87,13 @@ class Lists:
         """Return the same lists with this many days added before the first one."""
         if not days:
             return self
+        first = self.first_date and self.first_date - timedelta(days=days)
         contacts, tests = (
-            replace(rows, columns=rows.columns | {"day": rows.columns["day"] + days})
+            replace(
+                rows, columns=rows.columns | {"day": rows.columns["day"] + days}, first_date=first
+            )
             for rows in (self.contacts, self.tests)
         )
-        first = self.first_date and self.first_date - timedelta(days=days)
         return replace(self, contacts=contacts, tests=tests, first_date=first, days_before=days)
 
     def without_contacts(self) -> list[int]:
@@ -108,9 +115,12 @@ class _File:
         return len(self.columns["day"])
 
     def rows(
-        self, columns: Mapping[str, NDArray[np.int64]], people: Sequence[str] | None = None
+        self,
+        columns: Mapping[str, NDArray[np.int64]],
+        people: Sequence[str] | None = None,
+        first_date: date | None = None,
     ) -> Rows:
-        return Rows(str(self.path), dict(columns), self.called, people)
+        return Rows(str(self.path), dict(columns), self.called, people, first_date)
 
     def refuse(self, row: int, column: str, problem: str) -> InputError:
         return self.rows({}).refuse(row, column, problem)
@@ -151,7 +161,7 @@ def read_lists(contacts: Path, tests: Path | None = None, wording: Wording | Non
         ids, names = _ids(texts, as_names=wording.as_names)
         days, first_date = _days(texts)
         found = [
-            file.rows(ids[i] | {"day": days[i]} | _results(file), names)
+            file.rows(ids[i] | {"day": days[i]} | _results(file), names, first_date)
             for i, file in enumerate(texts)
         ]
     none = Rows("tests", {column: np.empty(0, dtype=np.int64) for column in TEST_COLUMNS})
@@ -163,6 +173,22 @@ def read_lists(contacts: Path, tests: Path | None = None, wording: Wording | Non
     )
 
 
+def read_plain_tests(path: Path) -> Rows:
+    """Read tests beside contacts with whole numbers: only their results may be words."""
+    file = _read(path, TEST_COLUMNS, {}, Wording())
+    if _is_plain(file):
+        return file.rows(_plain_columns(file))
+    text = _as_text(file)
+    numbers = {column: _by_value(text, column, _beside_numbers) for column in ("person", "day")}
+    return text.rows(numbers | _results(text))
+
+
+def _beside_numbers(text: str) -> int:
+    if _WHOLE.fullmatch(text):
+        return _whole(text)
+    raise ValueError(f"{text!r} is not a whole number, as in the contacts")
+
+
 def _read(
     path: Path,
     ours: Sequence[str],
@@ -171,7 +197,7 @@ def _read(
     optional: Sequence[str] = (),
 ) -> _File:
     """Read the columns that are needed, or raise naming those that are missing or unknown."""
-    table = tables.read_file(path)
+    table = read_file(path)
     called = {column: theirs.get(column, column) for column in ours}
     expected = f"expected {', '.join(called.values())}"
     has = f"; the file has {', '.join(table.column_names[:_COLUMNS])}"
@@ -209,7 +235,7 @@ def _plain_columns(file: _File) -> Columns:
 
 def _as_text(file: _File) -> _File:
     """Return a file with its columns as text, without spaces around values."""
-    table = tables.read_file(file.path, as_text=tuple(file.called.values()))
+    table = read_file(file.path, as_text=tuple(file.called.values()))
     columns = {}
     for ours, theirs in file.called.items():
         try:
@@ -254,7 +280,7 @@ def _ids(files: Sequence[_File], *, as_names: bool) -> tuple[list[Columns], tupl
         if not whole.all():
             place = int(np.argmin(whole[codes]))
             raise _refused_id(files, columns, place, distinct[codes[place]])
-        codes = np.array([int(one) for one in distinct], dtype=np.int64)[codes]
+        codes = np.array([_whole(one) for one in distinct], dtype=np.int64)[codes]
     ends = np.cumsum([part.size for part in written])[:-1]
     return [
         {column: np.ascontiguousarray(found[i :: len(own)]) for i, column in enumerate(own)}
@@ -299,15 +325,21 @@ def _date_number(text: str) -> int:
             return date.fromisoformat(text).toordinal()
     except ValueError:
         pass
+    if _TIME.fullmatch(text):
+        raise ValueError(f"{text!r} {_HAS_TIME}")
     raise ValueError(f"{text!r} is not a date like 2020-03-01, as other days are")
 
 
 def _day_number(text: str) -> int:
     if _WHOLE.fullmatch(text):
-        return int(text)
+        return _whole(text)
     if _TIME.fullmatch(text):
         raise ValueError(f"{text!r} {_HAS_TIME}")
     raise ValueError(f"{text!r} is neither a whole number nor a date like 2020-03-01")
+
+
+def _whole(text: str) -> int:
+    return int(text.removesuffix(".0"))
 
 
 def _results(file: _File) -> Columns:
@@ -320,7 +352,7 @@ def _results(file: _File) -> Columns:
 def _result(text: str) -> int:
     if (found := _RESULTS.get(text.lower())) is not None:
         return found
-    pairs = "0/1, true/false, yes/no, positive/negative"
+    pairs = "0/1, true/false, yes/no, positive/negative; leave out tests without a result"
     raise ValueError(f"{text!r} is not a result ({pairs})")
 
 

@@ -74,12 +74,21 @@ def sizes(
     path: Path, tests: tables.Rows, *, n_people: int | None = None, n_days: int | None = None
 ) -> tuple[int, int]:
     """Return how many people and days there are, or are called for by contacts and tests."""
-    most_id, most_day = (np.array([most]) for most in largest(path))
+    most_id, most_day = largest(path)
     if n_people is None:
-        n_people = tables.infer_people(most_id, tests.columns["person"])
+        most = _called_for(path, tables.infer_people, most_id)
+        n_people = max(most, tables.people_of(tests))
     if n_days is None:
-        n_days = tables.infer_days(most_day, tests.columns["day"])
+        n_days = max(_called_for(path, tables.infer_days, most_day), tables.days_of(tests))
     return int(n_people), int(n_days)
+
+
+def _called_for(path: Path, infer: Callable[[NDArray[np.int64]], int], largest: int) -> int:
+    """Return the size that the largest value of a file calls for, or raise naming the file."""
+    try:
+        return infer(np.array([largest]))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def window_of(
@@ -228,11 +237,12 @@ def _refused(
     path: Path, values: dict[str, int], row: int, n_people: int, n_days: int
 ) -> InputError:
     """Return what is wrong with a row, which is counted from 0 over the whole file."""
-    ends = {"sender": n_people, "receiver": n_people, "day": n_days}
-    meanings = {"day": f"the window of days 0 … {n_days - 1}"}
-    for name, end in ends.items():
-        if not 0 <= values[name] < end:
-            meaning = meanings.get(name, f"the ids 0 … {n_people - 1}")
-            return tables.refuse(str(path), row, name, f"{values[name]} is outside {meaning}")
+    rows = tables.Rows(str(path), {})
+    for name in ("sender", "receiver"):
+        if not 0 <= values[name] < n_people:
+            meaning = f"the ids 0 … {n_people - 1}"
+            return rows.refuse(row, name, f"{values[name]} is outside {meaning}")
+    if not 0 <= values["day"] < n_days:
+        return rows.refuse(row, "day", tables.outside_days(values["day"], n_days, rows))
     problem = f"person {values['sender']} meets themselves"
-    return tables.refuse(str(path), row, "receiver", problem)
+    return rows.refuse(row, "receiver", problem)

@@ -8,22 +8,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dnatrace.directions import lacks_reverse
 from dnatrace.lists import Lists
-from dnatrace.tables import Rows, read_file
+from dnatrace.records import ContactWindow
+from dnatrace.sheets import read_file
+from dnatrace.tables import Rows
 
 _EARLY = 2  # days on which hardly anybody can be in I in the model yet: E comes first
-# Ids of digits that are no plain number: 007, 0x1F, 12e4.
-_NOT_PLAIN = r"^\s*(?:0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+)\s*$"
+# Ids of digits that are no plain number: 007, 0x1F, 12e4, and 1.000 for a thousand.
+_NOT_PLAIN = r"^\s*(?:0[0-9]+|0[xX][0-9a-fA-F]+|[0-9]+[eE][0-9]+|[0-9]{1,3}\.[0-9]{3})\s*$"
+# What programs and people write where there is no name.
+_NO_NAMES = ("nan", "none", "null", "na", "n/a", "nil", "unknown", "-", "?", "#n/a")
 _IDS = ("sender", "receiver", "person")
 _MANY = 10  # possible ids per person; from here on they are hardly positions in a list
 _TOLD = 3  # possible slips of each kind that are listed one by one
+_ONE_WAY = 0.95  # of contacts; where more lack the other direction, rows are meetings, it seems
+_SAMPLE = 10_000  # contacts of a window that are looked at for this
 _SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may differ
 
 
 def possible_slips(read: Lists) -> list[str]:
     """Return possible slips in ids, one line each; a few lines however many there are."""
     alone = read.without_contacts()
-    lines = _early(read) + _not_plain(read) + _gaps(read)
+    lines = _early(read) + _not_plain(read) + _gaps(read) + _no_names(read)
     lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
     if len(alone) > _TOLD:
         lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
@@ -34,7 +41,34 @@ def possible_slips(read: Lists) -> list[str]:
     lines += [f"{names} are taken to be different people" for names in same[:_TOLD]]
     if len(same) > _TOLD:
         lines.append(f"so are the people of {len(same) - _TOLD} more names that look alike")
-    return lines
+    return lines + _one_way(read.contacts)
+
+
+def possible_slips_of_window(name: str, window: ContactWindow) -> list[str]:
+    """Return possible slips in a window whose rows were not kept, one line each."""
+    busiest = max(window, key=lambda day: day.senders.size)
+    size = busiest.senders.size
+    looked_at = np.arange(0, size, max(1, size // _SAMPLE))
+    receivers = np.searchsorted(busiest.offsets, looked_at, side="right") - 1
+    lacking = sum(
+        int(receiver) not in busiest.senders[busiest.offsets[sender] : busiest.offsets[sender + 1]]
+        for sender, receiver in zip(busiest.senders[looked_at], receivers, strict=True)
+    )
+    return _told_one_way(name, lacking, looked_at.size)
+
+
+def _one_way(contacts: Rows) -> list[str]:
+    """Return a warning if hardly a contact has a row in the other direction."""
+    return _told_one_way(contacts.name, int(lacks_reverse(contacts).sum()), contacts.size)
+
+
+def _told_one_way(name: str, lacking: int, looked_at: int) -> list[str]:
+    if lacking <= _ONE_WAY * looked_at:
+        return []
+    which = "no contact has" if lacking == looked_at else "hardly a contact has"
+    why = "contacts are directed, and a sender hears nothing of the receiver"
+    remedy = "add the reverse rows, or infer --both-ways, if a row is a meeting"
+    return [f"{name}: {which} a row in the other direction: {why} ({remedy})"]
 
 
 def _seen(name: str) -> str:
@@ -93,11 +127,17 @@ def _first_not_plain(rows: Rows, path: Path) -> str | None:
     return None
 
 
+def _no_names(read: Lists) -> list[str]:
+    """Return which names look as if there were none."""
+    found = [name for name in read.names or () if name.casefold() in _NO_NAMES]
+    return [f"{name!r} is taken to be the name of one person" for name in found]
+
+
 def _number(written: str) -> int:
-    """Return what a number in hexadecimals, with an exponent or with zeros before it is."""
+    """Return what a number in hexadecimals, with an exponent, a point or zeros before it is."""
     if "x" in written.lower():
         return int(written, 16)
-    return int(float(written)) if "e" in written.lower() else int(written)
+    return int(written) if written.isdecimal() else int(float(written))
 
 
 def _gaps(read: Lists) -> list[str]:

@@ -6,7 +6,9 @@ editor counts it. Ids and days are whole numbers from 0.
 
 import csv
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
+from dnatrace.sheets import first_line, read_file
 
 Columns = dict[str, NDArray[np.int64]]
 
@@ -28,12 +31,14 @@ class Rows:
         columns: the columns by our names.
         called: the source's names for columns, where they differ from ours.
         people: the names of people by id; None when they have none.
+        first_date: the date of day 0; None when days are numbers.
     """
 
     name: str
     columns: Columns
     called: Mapping[str, str] = field(default_factory=dict)
     people: Sequence[str] | None = None
+    first_date: date | None = None
 
     @property
     def size(self) -> int:
@@ -47,6 +52,12 @@ class Rows:
     def person(self, number: int) -> str:
         """Return what a person is called."""
         return f"person {number}" if self.people is None else self.people[number]
+
+    def day(self, number: int) -> str:
+        """Return a day as the source writes it."""
+        if self.first_date is None:
+            return str(number)
+        return str(self.first_date + timedelta(days=int(number)))
 
 
 def refuse(name: str, row: int, label: str, problem: str) -> InputError:
@@ -74,6 +85,11 @@ TEST_COLUMNS = ("person", "day", "positive")
 MOST_PEOPLE_INFERRED = 50_000_000
 MOST_DAYS_INFERRED = 366
 
+# Numbers that stand for dates elsewhere: days since 1899-12-30 in spreadsheets (here the years 1982
+# to 2064), seconds since 1970 (from 2001 on).
+_SERIALS, _SERIAL_ZERO = (30_000, 60_000), date(1899, 12, 30)
+_SECONDS = (1_000_000_000, 4_000_000_000)
+
 
 def read_columns(
     source: Any, *, what: str, required: Sequence[str], optional: Sequence[str] = ()
@@ -100,98 +116,18 @@ def read_columns(
     return Rows(name, {c: whole_numbers(table[c], name, c) for c in required})
 
 
-def read_file(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
-    """Return the table of a CSV or Parquet file, or say why it cannot be read.
-
-    Args:
-        path: a name that ends in .parquet, or else a CSV file whose columns are separated by
-            commas, semicolons or tabs.
-        as_text: columns to be kept as text, as they are written.
-    """
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory, expected a CSV or Parquet file")
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    try:
-        if path.stat().st_size == 0:
-            raise InputError(f"{path}: the file is empty (a header without rows would be valid)")
-        return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, as_text)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {_first_line(error)}") from error
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    import pyarrow.parquet as pq  # noqa: PLC0415  (only where needed: half of the import time)
-
-    try:
-        return pq.read_table(path)
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: not a readable Parquet file: {_first_line(error)}") from error
-
-
-def _read_csv(path: Path, as_text: Sequence[str]) -> pa.Table:
-    import pyarrow.csv as pacsv  # noqa: PLC0415
-
-    with path.open("rb") as file:
-        header = file.readline()
-    _check_encoding(path, header)
-    separator = max(
-        ",;\t", key=lambda mark: header.count(mark.encode())
-    )  # a comma if there is none
-    parse = pacsv.ParseOptions(delimiter=separator)
-    try:
-        with pacsv.open_csv(path, parse_options=parse) as reader:
-            written = [name for name in reader.schema.names if name.strip() in as_text]
-        convert = pacsv.ConvertOptions(
-            null_values=[""],  # "nan" is a wrong number, not absent
-            column_types=dict.fromkeys(written, pa.string()),
-        )
-        table = pacsv.read_csv(path, convert_options=convert, parse_options=parse)
-        return table.rename_columns([name.strip() for name in table.column_names])
-    except pa.ArrowException as error:
-        if "invalid UTF8" in str(error):
-            raise InputError(f"{path}: is not encoded in UTF-8") from error
-        at = _uneven_line(path, separator)
-        raise InputError(f"{path}: not a readable CSV file: {at or _first_line(error)}") from error
-
-
-def _uneven_line(path: Path, separator: str) -> str:
-    """Return which line has more or fewer fields than the first; "" if none has."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(file, delimiter=separator)
-        header = next(reader, [])
-        for values in reader:
-            if values and len(values) != len(header):
-                return f"line {reader.line_num} has {len(values)} fields, the first {len(header)}"
-    return ""
-
-
-def _check_encoding(path: Path, header: bytes) -> None:
-    """Raise unless the names of columns are in UTF-8."""
-    if header.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: is encoded in UTF-16, expected UTF-8")
-    try:
-        header.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not encoded in UTF-8") from error
-
-
 def _as_table(source: Any, name: str) -> pa.Table:
     try:
         return pa.table(dict(source) if isinstance(source, Mapping) else source)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"{name}: not a table of columns: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{name}: not a table of columns: {first_line(error)}") from error
 
 
 def _array_columns(source: Any, name: str, required: Sequence[str]) -> Columns:
     try:
         array = np.asarray(source)
     except ValueError as error:
-        raise InputError(f"{name}: not an array: {_first_line(error)}") from error
+        raise InputError(f"{name}: not an array: {first_line(error)}") from error
     if array.size == 0:
         array = array.reshape(0, len(required)).astype(np.int64)
     if array.ndim != 2 or array.shape[1] != len(required):
@@ -278,7 +214,17 @@ def check_ids(rows: Rows, label: str, n_people: int) -> None:
 
 def check_days(rows: Rows, n_days: int) -> None:
     """Raise unless every day lies in 0 … n_days-1."""
-    check_range(rows, "day", end=n_days, meaning=f"the window of days 0 … {n_days - 1}")
+    days = rows.columns["day"]
+    outside = (days < 0) | (days >= n_days)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise rows.refuse(row, "day", outside_days(int(days[row]), n_days, rows))
+
+
+def outside_days(day: int, n_days: int, rows: Rows) -> str:
+    """Return that a day is outside the window, in dates where the rows have them."""
+    window = f"{rows.day(0)} … {rows.day(n_days - 1)}"
+    return f"{rows.day(day)} is outside the window of days {window}{_meant(rows, day)}"
 
 
 def read_contacts(source: Any) -> Rows:
@@ -289,6 +235,50 @@ def read_contacts(source: Any) -> Rows:
 def read_tests(source: Any) -> Rows:
     """Read rows (person, day, positive)."""
     return read_columns(source, what="tests", required=TEST_COLUMNS)
+
+
+def people_of(*sources: Rows) -> int:
+    """Return how many people rows call for; the message names the row of an id too large."""
+    for rows in sources:
+        for column in (c for c in ("sender", "receiver", "person") if c in rows.columns):
+            ids = rows.columns[column]
+            if ids.size and int(ids.max()) >= MOST_PEOPLE_INFERRED:
+                raise rows.refuse(int(np.argmax(ids)), column, _too_large(ids, "person id"))
+    return max(
+        infer_people(*(rows.columns[c] for c in rows.columns if c not in ("day", "positive")))
+        for rows in sources
+    )
+
+
+def days_of(*sources: Rows) -> int:
+    """Return how many days rows call for; the message names the row of a day too far away."""
+    filled = [rows for rows in sources if rows.size]
+    days = [rows.columns["day"] for rows in filled]
+    size = max((int(one.max()) + 1 for one in days), default=1)
+    if size <= MOST_DAYS_INFERRED:
+        return max(size, 1)
+    if filled[0].first_date is not None:
+        raise _far_apart(filled)
+    rows = max(filled, key=lambda one: int(one.columns["day"].max()))
+    numbers = rows.columns["day"]
+    raise rows.refuse(int(np.argmax(numbers)), "day", _too_large(numbers, "day"))
+
+
+def _far_apart(filled: Sequence[Rows]) -> InputError:
+    """Return the error for dates that are too far apart: it names the one far from most others."""
+    days = np.concatenate([rows.columns["day"] for rows in filled])
+    first, middle, last = int(days.min()), int(np.median(days)), int(days.max())
+    culprit, other, side = (
+        (first, last, "before the latest date")
+        if middle - first > last - middle
+        else (last, first, "after the earliest date")
+    )
+    rows = next(one for one in filled if (one.columns["day"] == culprit).any())
+    problem = (
+        f"{rows.day(culprit)} is {last - first:,} days {side}, {rows.day(other)}; "
+        f"more than {MOST_DAYS_INFERRED} days need --days (n_days in Python)"
+    )
+    return rows.refuse(int(np.argmax(rows.columns["day"] == culprit)), "day", problem)
 
 
 def infer_people(*ids: NDArray[np.int64]) -> int:
@@ -303,11 +293,35 @@ def infer_days(*days: NDArray[np.int64]) -> int:
 
 def _infer_size(columns: Sequence[NDArray[np.int64]], *, most: int, what: str) -> int:
     """Return one more than the largest value, at least 1; refuse values too large for indices."""
-    size = max((int(c.max()) + 1 for c in columns if c.size), default=1)
+    filled = [column for column in columns if column.size]
+    size = max((int(column.max()) + 1 for column in filled), default=1)
     if size > most:
-        remedy = "dnatrace infer --id-map treats ids as names, " if "id" in what else ""
-        raise InputError(
-            f"the largest {what} is {size - 1}: {what}s are counted from 0; {remedy}"
-            f"--{'people' if 'id' in what else 'days'} (n_… in Python) if that is meant"
-        )
+        raise InputError(_too_large(np.concatenate(filled), what))
     return max(size, 1)
+
+
+def _too_large(values: NDArray[np.int64], what: str) -> str:
+    """Return that the largest value is too large for an index, and what may be meant."""
+    largest = int(values.max())
+    told = f"the largest {what} is {largest}: {what}s are counted from 0"
+    if what == "day":
+        return told + (date_meant(largest) or "; --days (n_days in Python) if that is meant")
+    remedy = "dnatrace infer --id-map treats ids as names"
+    return f"{told}; {remedy}, --people (n_people in Python) if that is meant"
+
+
+def date_meant(number: int) -> str:
+    """Return which date a number that is no day may stand for, as a remark; "" for none."""
+    found, written = None, str(number)
+    with suppress(ValueError):
+        if _SERIALS[0] <= number <= _SERIALS[1]:
+            found = _SERIAL_ZERO + timedelta(days=number)
+        elif len(written) == len("20200301") and written.startswith(("19", "20")):
+            found = date.fromisoformat(written)
+        elif _SECONDS[0] <= number <= _SECONDS[1]:
+            found = date(1970, 1, 1) + timedelta(seconds=number)
+    return "" if found is None else f"; it looks like a date: write {found}"
+
+
+def _meant(rows: Rows, day: int) -> str:
+    return date_meant(day) if rows.first_date is None else ""

@@ -2,8 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dnatrace.errors import InputError
@@ -71,6 +71,15 @@ class Asked:
             found = {key: words for key in self.changes if (words := self._alone(key))}
             return found or {_named(str(error), self.changes): str(error)}
         return {}
+
+    def without(self, keys: Collection[str]) -> "Asked | None":
+        """Return the same without some changes, or without any if the others cannot be alone."""
+        others = {key: value for key, value in self.changes.items() if key not in keys}
+        for changes in (others, {}):
+            one = replace(self, changes=changes)
+            if not one.problems():
+                return one
+        return None
 
     def _alone(self, key: str) -> str | None:
         """Return what is wrong with one change alone; names of plug-ins apply to all changes."""

@@ -62,21 +62,27 @@ class Desk:
         return {"ready": self.team.n_ready, "workers": self.team.size}
 
     def check(self, given: Any) -> dict[str, Any]:
-        """Return, for every arm, what is wrong, in words by key, and the effective values."""
+        """Return, for every arm, what is wrong, in words by key, and the effective values.
+
+        Where something is wrong, the values are those of the remaining changes, under `rest`.
+        """
         asked = {key: Asked.from_json(one) for key, one in _arms(given).items()}
         return {key: self._checked(one) for key, one in asked.items()}
 
     def _checked(self, one: Asked) -> dict[str, Any]:
-        problems = one.problems()
-        if problems:
-            return {"problems": problems}
-        config = one.config()
+        problems = one.problems() or self._too_large(one)
+        if not problems:
+            return {"problems": {}, **_held(one)}
+        rest = one.without(problems)
+        return {"problems": problems, "rest": _held(rest) if rest is not None else None}
+
+    def _too_large(self, one: Asked) -> dict[str, str]:
+        """Return that a run needs more than there is, under the key of its people."""
         try:
-            needs.check([config], at_once=self.team.size)
+            needs.check([one.config()], at_once=self.team.size)
         except InputError as error:
-            return {"problems": {"people": str(error).partition("; --yes")[0]}}
-        values = flatten(config.as_dict())
-        return {"problems": {}, "values": values, "private": config.method.adds_noise}
+            return {"people": str(error).partition("; --yes")[0]}
+        return {}
 
     def begin(self, given: Any) -> dict[str, Any]:
         """Start a study and return its name."""
@@ -159,6 +165,12 @@ class Desk:
         ]
         columns = list(dict.fromkeys(key for row in found for key in row))
         return _csv(columns, [[row.get(column) for column in columns] for row in found])
+
+
+def _held(one: Asked) -> dict[str, Any]:
+    """Return the effective values, and whether noise protects what is shown."""
+    config = one.config()
+    return {"values": flatten(config.as_dict()), "private": config.method.adds_noise}
 
 
 def _days(study: Study) -> list[list[Any]]:

@@ -7,12 +7,14 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import uvicorn
 
 from dnatrace.app.door import HOST, Door
 from dnatrace.errors import InputError
 
+_LINKED = ("preset", "scenario", "b", "seeds", "view")  # what a link sets, beside a.… and b.…
 _PATIENCE_SECONDS = 1  # for requests that are still open when the server ends
 
 
@@ -35,11 +37,11 @@ def serve(
     """
     if store.exists() and not store.is_dir():
         raise InputError(f"{store}: is a file, not a directory")
+    settings = settings_of(link) if link else ""
     listening = listen(port)
     port, token = listening.getsockname()[1], secrets.token_urlsafe(18)
     door = Door(store)
-    _, mark, settings = link.partition("#")
-    address = f"http://{HOST}:{port}/{token}/{mark}{settings}"
+    address = f"http://{HOST}:{port}/{token}/{settings}"
     server = server_of(door, token, port)
     announce(address)
     if browser:
@@ -50,6 +52,22 @@ def serve(
     finally:
         door.close()
         listening.close()
+
+
+def settings_of(link: str) -> str:
+    """Return the end of a link, from its # on; raise unless settings of the page are there.
+
+    As in the page, the end may stand alone, also without its #.
+    """
+    start, mark, end = link.strip().partition("#")
+    end = end if mark else start
+    names = [name for name, _ in parse_qsl(end, keep_blank_values=True)]
+    if any(name in _LINKED or name.startswith(("a.", "b.")) for name in names):
+        return f"#{end}"
+    raise InputError(
+        f"{link!r} is not a link of this page, which ends like #preset=quick; "
+        "a store is given with --store"
+    )
 
 
 def server_of(door: Door, token: str, port: int) -> uvicorn.Server:

@@ -1,7 +1,7 @@
 """`dnatrace infer`."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dnatrace.lists import Lists
+    from dnatrace.lists import Lists, Wording
     from dnatrace.records import ContactWindow
     from dnatrace.seir import TestErrors
 
@@ -34,6 +34,10 @@ Transmission = Annotated[
 ]
 Rounds = Annotated[int | None, Option(help="Updates of everybody (fn 5, bp at most 100).")]
 IgnoreExtra = Annotated[bool, Option("--ignore-extra", help="Ignore other columns.")]
+BothWays = Annotated[
+    bool,
+    Option("--both-ways", help="Add the other direction of contacts where the list lacks it."),
+]
 DaysBefore = Annotated[
     int, Option(min=0, max=1000, help="Days before day 0 on which infections may begin.")
 ]
@@ -43,11 +47,24 @@ _LOG = logging.getLogger("dnatrace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Large:
-    """A large file of contacts: its window, and who is in it instead of its rows."""
+class _Given:
+    """What was given: the lists, and how many people and days there are.
 
-    window: "ContactWindow"
+    Attributes:
+        read: the lists; of a large file of contacts, who is in it instead of its rows.
+        window: the contacts of a large file; None for others.
+        people: the number of people.
+        days: the number of days, with those before the lists.
+    """
+
     read: "Lists"
+    window: "ContactWindow | None" = None
+    people: int
+    days: int
+
+    @property
+    def n_contacts(self) -> int:
+        return self.read.contacts.size if self.window is None else self.window.n_contacts
 
 
 @command(threads=True)
@@ -72,6 +89,7 @@ def infer(
     columns: Columns = None,
     test_columns: TestColumns = None,
     ignore_extra: IgnoreExtra = False,
+    both_ways: BothWays = False,
     id_map: IdMap = None,
     force: Force = False,
 ) -> Answer:
@@ -79,7 +97,8 @@ def infer(
 
     Prints the 20 people most likely to be infected, or about to be, on the last day; --out writes
     everybody and every day. Ids are whole numbers from 0, or names; days are whole numbers from 0,
-    or dates like 2020-03-01. Contacts are directed: two phones that met need two rows.
+    or dates like 2020-03-01. Contacts are directed: two phones that met need two rows, unless
+    --both-ways says that one row is a meeting.
 
     Example: dnatrace infer contacts.csv tests.csv --p1 0.05 --out beliefs.parquet
     """
@@ -87,15 +106,14 @@ def infer(
     from dnatrace.inference.infer import infer as infer_beliefs
 
     _check_written(out, id_map, (contacts, tests), force=force)
-    words = (columns, test_columns, ignore_extra, id_map is not None)
-    large = None if any(words) or days_before else _large(contacts, tests, people, days)
-    read = large.read if large else _read(contacts, tests, people, *words)
-    read, n_days = _begun_before(read, days_before, days)
+    wording = _wording(columns, test_columns, ignore_extra, as_names=id_map is not None)
+    given = _given((contacts, tests), (people, days, days_before), wording, both_ways)
+    read = given.read
     beliefs = infer_beliefs(
-        large.window if large else read.contacts,
+        given.window or read.contacts,
         read.tests,
-        n_people=people,
-        n_days=n_days,
+        n_people=given.people,
+        n_days=given.days,
         **_model(inference, p0, {"p1": p1, "g": g, "h": h}, transmission),
         test_errors=_errors(false_positive_rate, false_negative_rate),
         inference=inference,
@@ -103,33 +121,54 @@ def infer(
         clip=clip,
         levels=levels,
     )
-    _tell_slips(read, large)
+    _tell_slips(given)
     _write(beliefs, read, out, id_map)
     highest = belief_tables.highest(beliefs, n=20, names=read.names)
-    values = _sizes(beliefs, read, large.window.n_contacts if large else read.contacts.size)
-    return Answer(
-        values=values | {"highest": highest, "version": __version__},
-        shown=[_title(values, read), table(highest)] if out is None else [],
-    )
+    values = _sizes(beliefs, given) | {"highest": highest, "version": __version__}
+    if out is not None:
+        return Answer(values=values)
+    return Answer(values=values, shown=[_title(values, read), table(highest)])
 
 
-def _large(contacts: Path, tests: Path, people: int | None, days: int | None) -> _Large | None:
+def _given(
+    files: tuple[Path, Path],
+    sizes: tuple[int | None, int | None, int],
+    wording: "Wording",
+    both_ways: bool,
+) -> _Given:
+    """Return what the lists hold; a large Parquet file under our names is read batch by batch."""
+    from dnatrace import directions
+    from dnatrace.lists import Wording
+
+    people, days, days_before = sizes
+    plain = wording == Wording() and not days_before and not both_ways
+    if plain and (large := _large(*files, people, days)) is not None:
+        return large
+    read = _read(*files, people, wording)
+    read, people, days = _needed(read, people, days, days_before)
+    if both_ways:
+        read = replace(read, contacts=directions.both_ways(read.contacts))
+    return _Given(read=read, people=people, days=days)
+
+
+def _large(contacts: Path, tests: Path, people: int | None, days: int | None) -> _Given | None:
     """Return the window of a large Parquet file and lists without its rows; None for others.
 
     It is read batch by batch, with a progress bar. Slips in single ids are not looked for.
     """
     from dnatrace import parquet, tables
-    from dnatrace.lists import Lists
+    from dnatrace.lists import Lists, read_plain_tests
     from dnatrace.runs.progress import tracker
 
     if not parquet.can_stream(contacts) or parquet.n_rows(contacts) < parquet.MANY_ROWS:
         return None
-    test_rows = tables.read_tests(tests)
+    test_rows = read_plain_tests(tests)
     n_people, n_days = parquet.sizes(contacts, test_rows, n_people=people, n_days=days)
     _LOG.info("%s: %d rows, read batch by batch", contacts, parquet.n_rows(contacts))
     window = parquet.window_of(contacts, n_people=n_people, n_days=n_days, track=tracker("batches"))
     met = tables.Rows(str(contacts), parquet.people_met(window))
-    return _Large(window=window, read=Lists(contacts=met, tests=test_rows))
+    read = Lists(contacts=met, tests=test_rows)
+    return _Given(window=window, read=read, people=n_people, days=n_days)
 
 
 def _errors(false_positive_rate: float, false_negative_rate: float) -> "TestErrors":
@@ -186,58 +225,63 @@ def _check_written(
             raise InputError(f"--id-map {id_map}: the name must end in .csv")
 
 
-def _read(
-    contacts: Path,
-    tests: Path,
-    people: int | None,
-    columns: str | None,
-    test_columns: str | None,
-    ignore_extra: bool,
-    as_names: bool,
-) -> "Lists":
+def _wording(
+    columns: str | None, test_columns: str | None, ignore_extra: bool, *, as_names: bool
+) -> "Wording":
     from dnatrace import lists, tables
 
-    wording = lists.Wording(
+    return lists.Wording(
         contacts=lists.parse_columns(columns, tables.CONTACT_COLUMNS, "--columns"),
         tests=lists.parse_columns(test_columns, tables.TEST_COLUMNS, "--test-columns"),
         ignore_extra=ignore_extra,
         as_names=as_names,
     )
+
+
+def _read(contacts: Path, tests: Path, people: int | None, wording: "Wording") -> "Lists":
+    from dnatrace import lists
+
     read = lists.read_lists(contacts, tests, wording)
     if people is None and not (read.contacts.size or read.tests.size):
         raise InputError(
             f"{contacts}, {tests}: neither has a row; --people says how many there are"
         )
     if read.names is not None:
-        _LOG.info("%d names, numbered in the order of their first appearance", len(read.names))
+        n = len(read.names)
+        many = "s, numbered in the order of their first appearance" if n != 1 else ""
+        _LOG.info("%d name%s", n, many)
     if read.first_date is not None:
         _LOG.info("day 0 is %s, the earliest date of both files", read.first_date)
     return read
 
 
-def _begun_before(read: "Lists", days_before: int, days: int | None) -> "tuple[Lists, int | None]":
-    """Return the lists with days before them, and how many days that makes, if that is known.
+def _needed(
+    read: "Lists", people: int | None, days: int | None, days_before: int
+) -> "tuple[Lists, int, int]":
+    """Return the lists with days before them, and how many people and days that makes.
 
-    A day that is too late is told by the number that it has in the lists.
+    A day that is too late is told as the lists write it.
     """
     from dnatrace import tables
 
-    if not days_before:
-        return read, days
     both = (read.contacts, read.tests)
-    if days is None:
-        days = tables.infer_days(*(rows.columns["day"] for rows in both))
-    for rows in both:
-        tables.check_days(rows, days)
-    return read.begun_before(days_before), days + days_before
+    people = tables.people_of(*both) if people is None else people
+    days = tables.days_of(*both) if days is None else days
+    if days_before:
+        for rows in both:
+            tables.check_days(rows, days)
+    return read.begun_before(days_before), people, days + days_before
 
 
-def _tell_slips(read: "Lists", large: _Large | None) -> None:
-    from dnatrace.slips import possible_slips
+def _tell_slips(given: _Given) -> None:
+    """Warn of possible slips; of a large file, of those that need no rows."""
+    from dnatrace.slips import possible_slips, possible_slips_of_window
 
-    if large is not None:  # the rows are not kept
-        return
-    for line in possible_slips(read):
+    if given.window is None:
+        lines = possible_slips(given.read)
+    else:
+        lines = possible_slips_of_window(given.read.contacts.name, given.window)
+    for line in lines:
         _LOG.warning("warning: %s", line)
 
 
@@ -256,11 +300,12 @@ def _write(
         _LOG.info("wrote %s", id_map)
 
 
-def _sizes(beliefs: "NDArray[np.float32]", read: "Lists", n_contacts: int) -> dict[str, Any]:
+def _sizes(beliefs: "NDArray[np.float32]", given: _Given) -> dict[str, Any]:
     """Return the sizes of the input, and the dates of the first and last day if there are any."""
     n_people, n_days, _ = beliefs.shape
+    read = given.read
     values: dict[str, Any] = {"people": n_people, "days": n_days, "days_before": read.days_before}
-    values |= {"contacts": n_contacts, "tests": read.tests.size}
+    values |= {"contacts": given.n_contacts, "tests": read.tests.size}
     values |= {"tested_without_contacts": len(read.without_contacts())}
     if read.first_date is None:
         return values

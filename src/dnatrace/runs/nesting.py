@@ -1,6 +1,7 @@
 """Nested values: merge them, address them by dotted key, read them from TOML."""
 
 import tomllib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -54,17 +55,29 @@ def check_kinds(names: Mapping[str, Any], file: Any, settings: Any, overrides: A
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file, or raise saying what is wrong with it."""
+    """Return the values of a TOML file, or raise saying what is wrong with it.
+
+    Marks of the encoding that editors put before the first line are passed over.
+    """
     if path.is_dir():
         raise InputError(f"{path}: is a directory, expected a TOML file")
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: {_wrong_encoding(error)}") from error
+    except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
+
+
+def _wrong_encoding(error: UnicodeDecodeError) -> str:
+    if error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "is encoded in UTF-16, expected UTF-8"
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"line {line} is not encoded in UTF-8"
 
 
 def read_run_file(path: Path) -> dict[str, Any]:

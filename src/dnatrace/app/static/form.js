@@ -43,7 +43,7 @@ export class Form {
     this.compare.checked = this.state.b !== null;
     this.markCard();
     this.show();
-    return this.check();
+    return this.check(true);
   }
 
   /** The question as the server takes it. */
@@ -208,8 +208,11 @@ export class Form {
     this.changed();
   }
 
-  /** Ask the server what is wrong and which values hold; the last question counts. */
-  async check() {
+  /**
+   * Ask the server what is wrong and which values hold; the last question counts. Beside what is
+   * wrong the last values stay, unless the settings are others altogether: then those of the rest.
+   */
+  async check(anew = false) {
     clearTimeout(this.timer);
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const question = this.question();
@@ -217,9 +220,10 @@ export class Form {
     if (turn !== this.turn) return this.ok;
     for (const arm of ["a", "b"]) {
       this.problems[arm] = found[arm]?.problems ?? {};
-      if (!found[arm]?.values) continue;
-      this.values[arm] = found[arm].values;
-      this.private[arm] = found[arm].private;
+      const held = found[arm]?.values ? found[arm] : anew && found[arm]?.rest;
+      if (!held) continue;
+      this.values[arm] = held.values;
+      this.private[arm] = held.private;
     }
     this.show();
     this.unfold();
@@ -326,9 +330,19 @@ class Field {
   show(own, holds, problem) {
     if (document.activeElement !== this.input || own === undefined) this.put(own, holds);
     this.problem.hidden = !problem;
-    this.problem.textContent = problem ?? "";
+    this.problem.textContent = problem ? this.inUnits(own) ?? problem : "";
     this.input.setAttribute("aria-invalid", String(Boolean(problem)));
     this.cell.classList.toggle("changed", own !== undefined);
+  }
+
+  /** What is wrong with a number in the units of the field, where the setting has others. */
+  inUnits(own) {
+    const { scale, low, high, unit } = this.spec;
+    if (!scale || typeof own !== "number") return null;
+    const written = (value) => `${this.text(value).replace("-", "−")}${unit.startsWith("%") ? "\u00a0%" : ""}`;
+    if (high !== null && own > high) return `at most ${written(high)}, not ${written(own)}`;
+    if (low !== null && own < low) return `at least ${written(low)}, not ${written(own)}`;
+    return null;
   }
 
   put(own, holds) {

@@ -19,6 +19,7 @@ export class StudyView {
     this.figure = document.getElementById("live");
     this.id = this.shown = null; // the study that was asked for, and the one that is shown
     this.pending = false;
+    this.invitation = document.getElementById("progress").textContent;
     this.hidden = new Set();
     const select = this.figure.querySelector("[name=quantity]");
     select.append(...offered.quantities.map((q) => make("option", { value: q.key }, q.label)));
@@ -240,6 +241,7 @@ export class StudyView {
   progress() {
     const place = document.getElementById("progress");
     if (this.isElsewhere) place.textContent = "Asking: the first day comes in a moment.";
+    else if (!this.runs) place.textContent = this.invitation; // nothing was asked
     if (this.isElsewhere || !this.runs) return;
     const total = this.runs.length;
     const done = this.runs.filter((run) => run.state === "done").length;
