@@ -109,7 +109,9 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     stored = store.read_ledger(run)
     spent = stored["spent"]
     units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
-    title = f"{spent['releases']} releases, {_verdict(spent)}"
+    noised = any(row["kind"] in ("gaussian", "unproven") for row in stored["releases"])
+    noised |= spent.get("selection_epsilon") is not None
+    title = f"{spent['releases']} releases, {_verdict(spent, noised=noised)}"
     newest = [
         {
             k: f"{v:.4g}" if isinstance(v, float) else "–" if v is None else str(v)
@@ -120,11 +122,13 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])
 
 
-def _verdict(spent: dict[str, Any]) -> str:
-    """Return how far the costs hold; older versions did not store which noise was drawn."""
+def _verdict(spent: dict[str, Any], *, noised: bool) -> str:
+    """Return how far the costs hold; older versions did not store which noise was drawn.
+
+    An ε of 0 does not mean that there was no noise: it may be so large that δ covers everything.
+    """
     if not spent["sound"]:
         return "NOT all costs are proved and finite"
-    noised = spent.get("nominal_epsilon") != 0.0 or spent.get("selection_epsilon") is not None
     if not noised or spent.get("protects", False):
         return "every cost is proved"
     drawn = ", ".join(spent.get("noise", ())) or "of unknown origin"
@@ -138,6 +142,7 @@ def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:
     key, delta = f"per_{unit}_epsilon", spent["delta"]
     row = {"unit": unit, "ε": "–", "δ": f"{delta:g}", _GUESSES: "–"}
     if key in spent:
-        row["ε"] = "unbounded" if spent[key] is None else f"{spent[key]:.3g}"
+        so_far = " so far" if unit in spent.get("unfinished", ()) else ""
+        row["ε"] = "unbounded" if spent[key] is None else f"{spent[key]:.3g}{so_far}"
         row[_GUESSES] = in_a_hundred(guessing_limit(spent[key], delta))
     return row

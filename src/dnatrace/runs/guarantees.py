@@ -1,6 +1,7 @@
 """What a configuration promises and what a run has spent: in words, as JSON, for the store."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from dnatrace.methods.base import release_of
@@ -50,6 +51,9 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "protects": spent["protects"],
         "mechanism": mechanism(ledger),
         "noise": noise(ledger),
+        "scores_noised": bool(ledger.noised),
+        "simulated": _simulated(ledger),
+        "unfinished": spent["unfinished"],
         "floor": beside(config, spent["per_person_epsilon"]) if asked else None,
     }
 
@@ -62,7 +66,16 @@ def _measured(config: RunConfig, ledger: Ledger) -> str | None:
 
 def noise(ledger: Ledger) -> str | None:
     """Return which back ends drew the noise, one word each; None when there is no noise."""
-    return ", ".join(name.split(" (")[0] or "unknown" for name in ledger.noises) or None
+    return _words(ledger.noises) or None
+
+
+def _simulated(ledger: Ledger) -> dict[str, str]:
+    """Return which noise protects nobody: of "scores", of the "threshold", one word each."""
+    return {part: _words(names) for part, names in ledger.simulated.items()}
+
+
+def _words(noises: Iterable[str]) -> str:
+    return ", ".join(name.split(" (")[0] or "unknown" for name in noises)
 
 
 def _asked(config: RunConfig, ledger: Ledger) -> PrivacySettings | None:
@@ -70,21 +83,17 @@ def _asked(config: RunConfig, ledger: Ledger) -> PrivacySettings | None:
 
     It does not for methods without noise, nor for a method that was given as an object.
     """
-    return config.privacy if config.method.adds_noise and _is_private(ledger) else None
+    return config.privacy if config.method.adds_noise and ledger.noised else None
 
 
 def mechanism(ledger: Ledger) -> str:
     """Return in words what noise was added to."""
-    names = {e.mechanism for e in ledger.events if isinstance(e, GaussianEvent | UnprovenEvent)}
+    names = {event.mechanism for event in ledger.noised}
     if names:
         return "Gaussian noise on " + "; ".join(sorted(names))
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
         return "none: scores are shown as they are"
     return "none: no message is used"
-
-
-def _is_private(ledger: Ledger) -> bool:
-    return any(isinstance(e, GaussianEvent | UnprovenEvent) for e in ledger.events)
 
 
 def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str:

@@ -1,0 +1,231 @@
+"""What statements, ledgers and summary lines say of privacy: no more and no less than holds."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from dnatrace.privacy.accounting import (
+    GaussianEvent,
+    Ledger,
+    Lifetime,
+    PublicEvent,
+    SelectionEvent,
+    Target,
+    Unit,
+    UnprotectedEvent,
+)
+from dnatrace.privacy.lifetimes import Calibration
+from dnatrace.privacy.statement import Provenance, statement
+from dnatrace.runs import guarantees, store
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.presentation import privacy_line
+from dnatrace.runs.run import run
+
+from .command_line import run as dnatrace
+
+FAST, SECURE = "fast (for simulation only)", "secure (discrete)"
+ABOUT = Provenance(method="m", release="r")
+SMALL = {"people": 60, "days": 3, "initially_infected": 6}
+DAILY = Lifetime(shares=(1.0,) * 14, joint=True, person=(1.0,) * 14, once=True)
+
+
+def ledger_of(*, days: int = 30, mu: float = 0.3884, noise: str = SECURE, life: Lifetime = DAILY):
+    ledger = Ledger()
+    for day in range(days):
+        ledger.record(GaussianEvent(day=day, mechanism="n", mu=mu, lifetime=life, noise=noise))
+    return ledger
+
+
+def with_threshold(ledger: Ledger, noise: str) -> Ledger:
+    ledger.record(SelectionEvent(day=1, mu=0.3884, noise=noise))
+    return ledger
+
+
+@cache
+def told(**overrides):
+    result = run(RunConfig(**(SMALL | overrides)))
+    return result.summary["privacy"], guarantees.state(result.config, result.ledger), result
+
+
+# Noise so large that δ covers a whole release: ε is 0, and yet messages are used.
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"method": "tally", "unit": "pair", "epsilon": 0.1}, {"unit": "person", "epsilon": 1e-3}],
+)
+def test_an_epsilon_of_0_does_not_mean_that_no_message_is_used(asked, tmp_path):
+    privacy, text, result = told(**asked)
+    assert privacy["per_release_epsilon"] == 0.0  # otherwise this tests nothing
+    line = privacy_line(privacy)
+    assert "no message is used" not in line
+    assert "SIMULATION" in line
+    assert "SIMULATION" in text.split("\n\n")[0]
+    title = dnatrace("privacy", "ledger", store.write_run(result, tmp_path)).stdout.splitlines()[0]
+    assert "SIMULATION" in title
+
+
+def test_methods_without_messages_are_called_so():
+    privacy, text, _ = told(method="public-only")
+    assert privacy_line(privacy) == "Privacy: no message is used (ε = 0)."
+    assert "SIMULATION" not in text
+
+
+# Whatever else a statement says first, noise that protects nobody is called so.
+
+
+def test_a_missed_target_does_not_hide_that_it_is_a_simulation():
+    missed, asked = ledger_of(noise=FAST), Target(epsilon=0.5)
+    text = statement(missed, ABOUT, target=asked).split("\n\n")[0]
+    assert "TARGET NOT MET" in text
+    assert "SIMULATION" in text
+    assert "the costs below hold for ideal noise." in text
+    secure = statement(ledger_of(), ABOUT, target=asked).split("\n\n")[0]
+    assert "the costs below hold." in secure
+    assert "SIMULATION" not in secure
+
+
+@pytest.mark.parametrize("event", [PublicEvent(day=0), UnprotectedEvent(day=0)])
+@pytest.mark.parametrize(("noise", "simulated"), [(FAST, True), (SECURE, False)])
+def test_a_threshold_has_noise_even_where_scores_have_none(event, noise, simulated):
+    text = statement(with_threshold(Ledger([event]), noise), ABOUT, target=None)
+    assert ("SIMULATION: the noise of the threshold" in text.split("\n\n")[0]) is simulated
+    assert f"\n\nNoise: {noise}." in text
+    assert "No noise was added" not in text
+
+
+def test_under_a_threshold_nobody_chooses_the_highest_scores():
+    for plain in (ledger_of(), Ledger([PublicEvent(day=0)])):
+        assert "the choice of the highest scores" in statement(plain, ABOUT, target=None)
+        chosen = statement(with_threshold(plain, SECURE), ABOUT, target=None)
+        assert "nobody reads all scores" in chosen
+        assert "highest scores" not in chosen
+
+
+def test_a_threshold_says_whose_scores_a_test_moves():
+    def moved(ledger: Ledger) -> str:
+        return statement(with_threshold(ledger, SECURE), ABOUT, target=None)
+
+    assert "one test of a person moves their own score." in moved(Ledger([PublicEvent(day=0)]))
+    assert "and those of everybody they met." in moved(ledger_of())
+    for far in (ledger_of(life=replace(DAILY, person=None)), Ledger([UnprotectedEvent(day=0)])):
+        assert "and those of others, whether they met or not." in moved(far)
+
+
+@pytest.mark.parametrize("method", ["public-only", "fn"])
+def test_summary_lines_of_a_threshold_say_simulation(method):
+    privacy, _, _ = told(method=method, policy="threshold")
+    line = privacy_line(privacy)
+    assert "SIMULATION: its fast noise protects nobody" in line
+    assert "--set policy.noise=secure" in line
+
+
+def test_it_is_said_which_noise_protects_nobody():
+    """Secure noise of scores is not blamed for the fast noise of the threshold."""
+    privacy, _, _ = told(method="headcount", policy="threshold")
+    both = "SIMULATION: proved for ideal noise, but fast noise protects nobody."
+    assert both in privacy_line(privacy)
+    mixed = privacy | {"noise": "fast, secure", "simulated": {"threshold": "fast"}}
+    line = privacy_line(mixed)
+    assert "secure noise protects nobody" not in line
+    assert "that of the threshold is fast, `--set policy.noise=secure`" in line
+    assert line.count("SIMULATION") == 1
+    line = privacy_line(mixed | {"simulated": {"scores": "fast"}})
+    assert "that of scores is fast, `--noise secure`" in line
+    ledger = with_threshold(ledger_of(), FAST)
+    text = statement(ledger, ABOUT, target=Target(epsilon=1.0))
+    assert "but the noise of the threshold that chooses tests can be repeated" in text
+    assert f"Noise: of scores: {SECURE}; of the threshold that chooses tests: {FAST}." in text
+
+
+# Which rule noise follows.
+
+
+@pytest.mark.parametrize("unit", [Unit.RELEASE, Unit.CONTACT, Unit.PERSON])
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (Calibration.EXACT, "The noise was calibrated exactly."),
+        (Calibration.RENYI, "The noise was calibrated by Rényi divergence"),
+        (Calibration.CLASSICAL, "The noise was calibrated by the classical formula"),
+    ],
+)
+def test_a_statement_names_the_calibration_that_was_used(unit, rule, words):
+    target = Target(epsilon=0.8, unit=unit, calibration=rule)
+    ledger = ledger_of(mu=1.0 / target.multiplier(DAILY))
+    text = statement(ledger, ABOUT, target=target)
+    assert words in text
+    assert text.count("The noise was calibrated") == 1
+    # What the events show counts, not what was asked for.
+    assert words in statement(ledger, ABOUT, target=replace(target, calibration=Calibration.EXACT))
+
+
+def test_noise_of_another_size_has_no_calibration():
+    text = statement(ledger_of(mu=0.1234), ABOUT, target=Target(epsilon=1.0))
+    assert "computed exactly (Balle and Wang 2018)" in text
+    assert "was calibrated" not in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"method": "dpfn", "release": "as_published"}, "by Rényi divergence"),
+        ({"method": "dpfn", "release": "correlated"}, "exactly."),
+        ({"method": "dpfn-s", "unit": "contact"}, "exactly."),
+        ({"method": "dpfn-s", "unit": "pair"}, "exactly."),
+        ({"method": "tally", "unit": "pair"}, "exactly."),
+    ],
+)
+def test_methods_with_rules_of_their_own_name_them(asked, words):
+    assert f"The noise was calibrated {words}" in told(**asked)[1]
+
+
+# Every unit has a life of its own.
+
+
+@pytest.mark.parametrize(
+    ("days", "unfinished"),
+    [
+        (13, ("person", "contact", "pair")),
+        (14, ("pair",)),
+        (26, ("pair",)),
+        (27, ()),
+    ],
+)
+def test_a_unit_is_unfinished_exactly_while_its_cost_still_grows(days, unfinished):
+    ledger, longer = ledger_of(days=days), ledger_of(days=60)
+    assert ledger.unfinished == unfinished
+    for unit in (Unit.PERSON, Unit.CONTACT, Unit.PAIR):
+        grows = ledger.mu(unit) < longer.mu(unit) * (1.0 - 1e-12)
+        assert grows is (unit.value in unfinished), unit
+
+
+@pytest.mark.parametrize("age", [0, 1, 2])
+@pytest.mark.parametrize("joint", [True, False])
+def test_lives_are_counted_from_the_first_release_that_shows_a_unit(age, joint):
+    life = Lifetime(shares=(0.0,) * age + (1.0,) * (14 - age), joint=joint)
+    for unit in (Unit.CONTACT, Unit.PAIR):
+        full = ledger_of(life=life, days=60).mu(unit)
+        n = life.life(unit)
+        assert ledger_of(life=life, days=n).mu(unit) == pytest.approx(full, rel=1e-12)
+        assert ledger_of(life=life, days=n - 1).mu(unit) < full * (1.0 - 1e-9)
+
+
+def test_costs_of_a_short_run_are_marked_unit_by_unit(tmp_path):
+    _, _, result = told(days=16)
+    line = privacy_line(result.summary["privacy"])
+    assert "per contact over its life" in line
+    assert "per pair so far (δ" in line
+    stored = store.write_run(result, tmp_path)
+    rows = dnatrace("privacy", "ledger", stored).stdout.splitlines()
+    assert [("so far" in row) for row in rows if "│  contact" in row or "│ contact" in row] == [
+        False
+    ]
+    assert [("so far" in row) for row in rows if "pair │" in row] == [True]
+    assert json.loads((stored / "ledger.json").read_text())["spent"]["unfinished"] == ["pair"]
+    short = privacy_line(told(days=5)[0])
+    assert "per contact so far" in short
+    assert "for one score alone so far" in privacy_line(told(days=5, method="tally")[0])
+    assert "so far" not in privacy_line(told(days=27)[0])
