@@ -6,6 +6,13 @@ from functools import cache
 
 import pytest
 
+from dnatrace.errors import InputError
+from dnatrace.methods.adversary import (
+    AdversaryGame,
+    OwnTests,
+    attack_encounter,
+    audit_encounters,
+)
 from dnatrace.privacy.accounting import (
     GaussianEvent,
     Ledger,
@@ -16,9 +23,11 @@ from dnatrace.privacy.accounting import (
     Unit,
     UnprotectedEvent,
 )
+from dnatrace.privacy.audit import AuditResult
+from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.lifetimes import Calibration
 from dnatrace.privacy.statement import Provenance, statement
-from dnatrace.runs import guarantees, store
+from dnatrace.runs import audits, guarantees, store
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.presentation import privacy_line
 from dnatrace.runs.run import run
@@ -229,3 +238,93 @@ def test_costs_of_a_short_run_are_marked_unit_by_unit(tmp_path):
     assert "per contact so far" in short
     assert "for one score alone so far" in privacy_line(told(days=5, method="tally")[0])
     assert "so far" not in privacy_line(told(days=27)[0])
+
+
+# An audit holds each contact to what the releases that it is in cost.
+
+
+@pytest.mark.parametrize(
+    ("asked", "reached"),
+    [
+        ({"method": "headcount"}, (12, 13, 14)),
+        ({"method": "tally"}, (12, 13, 14)),
+        ({"method": "dpfn-s"}, (12, 13, 13)),
+        ({"method": "dpfn-s", "release": "as_published"}, (12, 13, 13)),
+        ({"method": "dpfn"}, (1, 1, 1)),
+    ],
+)
+def test_the_claim_under_audit_is_that_of_the_contact(asked, reached):
+    config = RunConfig(**asked)
+    settings = audits._encounter_settings(config)
+    for encounter, n in zip(
+        audit_encounters(OwnTests.NONE, releases=14, **settings), reached, strict=True
+    ):
+        claimed, counted = audits._claim(config, encounter)
+        together = epsilon_of_mu(mu_of_budget(1.0, 1e-3) * n**0.5, 1e-3)
+        assert (claimed, counted) == (pytest.approx(together, rel=1e-6), n)
+
+
+def test_a_filter_bounds_the_claim_under_audit():
+    config = RunConfig(method="dpfn-s", unit="contact", epsilon=0.7)
+    settings = audits._encounter_settings(config)
+    claims = [
+        audits._claim(config, encounter)[0]
+        for encounter in audit_encounters(OwnTests.NONE, releases=14, **settings)
+    ]
+    assert max(claims) == pytest.approx(0.7, rel=1e-6)
+
+
+def test_what_exceeds_the_claim_of_its_contact_is_refuted_below_the_worst_claim(monkeypatch):
+    """4.9 is above the 4.79 of a contact in 13 releases and below the 5.02 of one in 14."""
+
+    def shows(game, *, claimed_epsilon, delta, draws, confidence):
+        return AuditResult(
+            claimed_epsilon=claimed_epsilon,
+            delta=delta,
+            lower_bound=4.9 if game.encounter.age == 1 else 4.0,
+            confidence=confidence,
+            draws=draws,
+            share_first=0.5,
+            share_second=0.5,
+        )
+
+    monkeypatch.setattr(audits, "run_audit", shows)
+    found = audits.audit(RunConfig(), releases=14, draws=1000)
+    assert not found.passed
+    assert (found.contact_age, found.releases_reached) == (1, 13)
+
+
+# An attack takes as many days as scores show.
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        ({"method": "tally"}, 14),
+        ({"method": "headcount"}, 14),
+        ({"method": "traditional"}, 14),
+        ({"method": "dpfn-s"}, 13),
+        ({"method": "dpfn-s", "score": "infected"}, 12),
+        ({"method": "dpfn", "score": "infected"}, 12),
+    ],
+)
+def test_an_attack_lasts_at_most_as_many_days_as_scores_show(asked, most):
+    config = RunConfig(**asked)
+    assert audits.attack(config, days=most, draws=100).days == most
+    with pytest.raises(InputError, match=f"at most {most} days of contacts"):
+        audits.attack(config, days=most + 1, draws=100)
+
+
+def test_every_day_of_an_attack_counts():
+    """Of a sum each further day adds its message to the score: 14 days are 14 times as far."""
+    settings = audits._encounter_settings(RunConfig(method="tally"))
+
+    def mu(days: int) -> float:
+        encounter = attack_encounter(days=days, first_age=0, **settings)
+        assert len(encounter.met_on) == days
+        assert 0 <= encounter.met_on[0] <= encounter.met_on[-1] < 14
+        return AdversaryGame(encounter, audits._method_maker(RunConfig(method="tally"))).pooled_mu()
+
+    for days in (2, 12, 13, 14):
+        assert mu(days) == pytest.approx(days * mu(1))
+    assert attack_encounter(days=3).met_on == (9, 10, 11)  # as ever: days that affect P(I)
