@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option, Typer
+from typer import Argument, Context, Option, Typer
 
 from dnatrace.cli._command import Answer, Command, Group, command, table
 from dnatrace.cli._configuration import RELEASE, configured
@@ -53,6 +53,7 @@ def calibrate(
 @configured(*RELEASE, "score", "noise", published="paper", usual=_SMALL, stored="run")
 def statement(
     config: "RunConfig",
+    context: Context,
     run: Annotated[
         Path | None, Argument(help="A stored run; if absent, a small one is made.")
     ] = None,
@@ -81,17 +82,23 @@ def statement(
         text = with_audit(store.read_text(run, "statement.txt"), audit)
     else:
         ledger = run_once(config).ledger
-        text = guarantees.state(_as_meant(config), ledger, audit=audit)
+        text = guarantees.state(_as_meant(config, _given(context)), ledger, audit=audit)
         text = f"{_PLAYED.format(people=config.people, days=config.days)}\n\n{text}"
     return Answer(values={"statement": text}, shown=[text])
 
 
-def _as_meant(config: "RunConfig") -> "RunConfig":
+def _given(context: Context) -> set[str]:
+    """Return the keys that were set on the command line."""
+    return {text.partition("=")[0].strip() for text in context.params.get("setting") or ()}
+
+
+def _as_meant(config: "RunConfig", given: set[str]) -> "RunConfig":
     """Return the configuration at the usual size, if a small one was run for its statement.
 
-    What the noise promises does not depend on the size; what public facts alone achieve does.
+    What the noise promises does not depend on the size; what public facts alone achieve does. A
+    size that was given is meant.
     """
-    if (config.people, config.days, config.initially_infected) != (500, 40, 20):
+    if given & set(_SIZES):
         return config
     usual = {key: type(config).model_fields[key].default for key in _SIZES}
     return config.model_copy(update=usual)
