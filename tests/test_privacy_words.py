@@ -27,8 +27,10 @@ from dnatrace.privacy.audit import AuditResult
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.lifetimes import Calibration
 from dnatrace.privacy.statement import Provenance, statement
-from dnatrace.runs import audits, guarantees, store
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs import audits, guarantees, kept_audits, store
+from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.measured import beside_no_bound
+from dnatrace.runs.person_audits import PersonAudit
 from dnatrace.runs.presentation import privacy_line
 from dnatrace.runs.run import run
 
@@ -328,3 +330,133 @@ def test_every_day_of_an_attack_counts():
     for days in (2, 12, 13, 14):
         assert mu(days) == pytest.approx(days * mu(1))
     assert attack_encounter(days=3).met_on == (9, 10, 11)  # as ever: days that affect P(I)
+
+
+# Audits of a person, in a statement.
+
+
+def world_of(**changes):
+    known = {"claimed_epsilon": 5.02, "proved": True, "delta": 1e-3, "met": True, "releases": 14}
+    known |= {"world": "household", "mu": None, "largest_move": None, "guesses": 0.55}
+    drawn = AuditResult(
+        claimed_epsilon=5.02,
+        delta=1e-3,
+        lower_bound=changes.pop("bound", 0.1),
+        confidence=0.99,
+        draws=1000,
+        share_first=0.1,
+        share_second=0.1,
+    )
+    return PersonAudit(**(known | {"drawn": drawn} | changes))
+
+
+def in_statement(tmp_path, found, *, closed):
+    path, config = tmp_path / "audit.json", RunConfig()
+    values = kept_audits.describe_person(config, [found], closed_loop=closed)
+    kept_audits.write_audit(path, values)
+    return kept_audits.read_audit(path, config)
+
+
+def test_a_closed_loop_is_one_attacker_not_the_best(tmp_path):
+    text = in_statement(tmp_path, world_of(), closed=True)
+    assert "Somebody who knows everything else" not in text
+    for part in (
+        "in a closed loop",
+        "at δ = 0.001",
+        "claimed ε = 5.02 for a person",
+        "at least 0.1 as 1,000 draws of all scores show (99 % confidence)",
+        "One attacker who weighs all their scores linearly",
+        "55 of 100 times in 1,000 draws of each world",
+        "Better attackers may exist.",
+        "checksum catches slips, not forgery",
+    ):
+        assert part in text, part
+
+
+def test_an_exact_audit_in_a_statement_says_what_was_claimed_and_found(tmp_path):
+    found = world_of(mu=mu_of_budget(4.0, 1e-3), drawn=None, guesses=None)
+    text = in_statement(tmp_path, found, closed=False)
+    assert "closed loop" not in text
+    assert "claimed ε = 5.02 for a person; found exactly 4 for the noisy numbers." in text
+    assert "Somebody who knows everything else" in text
+    assert "checksum catches slips, not forgery" in text
+    lost = in_statement(tmp_path, world_of(mu=float("inf")), closed=False)
+    assert "found unbounded" in lost
+
+
+def test_a_false_claim_is_named():
+    """A method without a bound for a person is not said to break one."""
+    exact = {"mu": mu_of_budget(9.0, 1e-3)}
+    proved = world_of(**exact)
+    assert "THE CLAIM IS FALSE: one test of a person reveals more than ε = 5.02." in proved.words
+    contact = world_of(proved=False, **exact)
+    assert "THE CLAIM IS FALSE if ε = 5.02, which holds for a contact," in contact.words
+    assert "promises nothing about a person" in contact.words
+    assert "an audit can only refute" in world_of().words
+
+
+# What was measured holds for the setting in which it was measured.
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"method": "headcount", "seir": {"exchange": "rounds"}},
+        {"method": "tally", "seir": {"exchange": "own-tests"}},
+        {"method": "tally", "seir": {"window": 7}},
+        {"method": "tally", "seir": {"rounds": 2}},
+        {"method": "dpfn-s", "p1": 0.05},
+        {"method": "dpfn-s", "gamma": 0.5},
+        {"method": "dpfn-s", "tests": {"false_negative_rate": 0.2}},
+    ],
+)
+def test_what_was_measured_in_another_setting_is_not_told(asked):
+    config = RunConfig(**asked)
+    assert beside_no_bound(config) == (
+        "not measured for this setting; `dnatrace audit --unit person` does it"
+    )
+
+
+@pytest.mark.parametrize("method", ["tally", "dpfn-s", "dpfn", "per-message", "traditional", "dna"])
+def test_what_was_measured_is_told_whatever_the_size_of_noise_and_city(method):
+    for asked in (
+        {},
+        {"epsilon": 3.0, "delta": 1e-5, "noise": "secure"},
+        {"people": 77, "seed": 4},
+    ):
+        overrides = {"method": method} | asked
+        assert "measured with noise for ε = 1" in beside_no_bound(RunConfig(**overrides))
+        usual = load_config(overrides=overrides)  # the preset that commands start from
+        assert "measured with noise for ε = 1" in beside_no_bound(usual)
+
+
+# The floor has a size of its own.
+
+
+def test_the_floor_names_the_city_that_it_was_measured_in():
+    told = dnatrace("privacy", "statement", "-q", "--method", "headcount").stdout
+    assert "From a run of 500 people and 40 days" in told
+    assert "in a city of 10,000 people over 100 days)" in told
+
+
+@pytest.mark.parametrize("size", ["people=500", "days=40", "initially_infected=20"])
+def test_a_size_that_was_given_is_meant(size):
+    told = dnatrace("privacy", "statement", "-q", "--set", size).stdout
+    assert "Floor: not measured in this setting" in told
+
+
+# What levers tell people is in their scores, too.
+
+
+def test_scores_carry_on_what_levers_tell():
+    levers = {"name": "levers", "notification": {"consent": 0.5}}
+    for method, reads in (("headcount", True), ("public-facts", True), ("tally", False)):
+        text = _state(method, levers)
+        assert "In addition to scores, the policy" in text
+        assert ("Scores carry it on" in text) is reads, method
+    assert "Scores carry it on" not in _state("headcount", {"name": "highest-scores"})
+
+
+def _state(method, policy):
+    result = run(RunConfig(method=method, policy=policy, **SMALL))
+    return guarantees.state(result.config, result.ledger)

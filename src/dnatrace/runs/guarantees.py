@@ -23,6 +23,11 @@ BESIDE_SCORES = (
     "In addition to scores, the policy of this run tells people, without noise, that somebody they "
     "met or live with tested positive. No ε covers that."
 )
+IN_SCORES = (
+    "Scores carry it on: the decoder also reads that a person was told of a case, so whoever sees "
+    "a score, such as the person who chooses the tests, can learn from it what its owner was told, "
+    "without noise. No ε covers that either."
+)
 
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
@@ -119,7 +124,15 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
 
 def _beside_scores(config: RunConfig) -> str | None:
     """Return what the policy discloses without noise; None when it discloses nothing."""
-    return BESIDE_SCORES if config.policy.tells_of_cases else None
+    if not config.policy.tells_of_cases:
+        return None
+    return f"{BESIDE_SCORES} {IN_SCORES}" if _reads_diary(config) else BESIDE_SCORES
+
+
+def _reads_diary(config: RunConfig) -> bool:
+    """Return whether the decoder reads what people were told of cases, among other things."""
+    load = getattr(config.tracer, "load", None)  # of methods with a decoder
+    return config.policy.keeps_diary and load is not None and getattr(load(), "diary", False)
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
