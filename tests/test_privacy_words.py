@@ -364,13 +364,15 @@ def test_a_closed_loop_is_one_attacker_not_the_best(tmp_path):
         "in a closed loop",
         "at δ = 0.001",
         "claimed ε = 5.02 for a person",
-        "at least 0.1 as 1,000 draws of all scores show (99 % confidence)",
+        "found at least 0.1 by 1,000 draws of all scores (99 % confidence)",
         "One attacker who weighs all their scores linearly",
         "55 of 100 times in 1,000 draws of each world",
         "Better attackers may exist.",
         "checksum catches slips, not forgery",
     ):
         assert part in text, part
+    few = in_statement(tmp_path, world_of(bound=0.0), closed=True)
+    assert "found nothing by 1,000 draws" in few
 
 
 def test_an_exact_audit_in_a_statement_says_what_was_claimed_and_found(tmp_path):

@@ -160,7 +160,7 @@ def contact_in_words(a: Mapping[str, Any]) -> str:
 def _person_words(a: Mapping[str, Any]) -> str:
     """Return audits of a person in words: what was played, claimed and found, world by world."""
     loop = (
-        " in a closed loop, in which the policy tests the highest scores in both worlds"
+        " in a closed loop, in which the policy acts on the scores of both worlds"
         if a["closed_loop"]
         else ""
     )
@@ -180,10 +180,9 @@ def _world_words(row: Mapping[str, Any]) -> str:
         *([f"exactly {exact:.3g} for the noisy numbers"] if exact is not None else []),
     ]
     if row["draws"]:
-        found.append(
-            f"at least {row['empirical_epsilon_lower_bound']:.3g} as {row['draws']:,} draws of all "
-            f"scores show ({100 * row['confidence']:g} % confidence)"
-        )
+        bound, sure = row["empirical_epsilon_lower_bound"], f"{100 * row['confidence']:g} %"
+        least = f"at least {bound:.3g}" if bound > 0.0 else "nothing"
+        found.append(f"{least} by {row['draws']:,} draws of all scores ({sure} confidence)")
     return f"{row['world']}: claimed ε = {claim}; found {'; '.join(found)}. {row['words']}"
 
 
