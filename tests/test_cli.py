@@ -297,7 +297,7 @@ def test_every_release_runs(method, release):
         (["audit", "--draws", "5"], "draws"),
         (["audit", "--releases", "1000000"], "releases must be at most 100, not 1000000"),
         (["attack", "--out", "a.txt"], "a.txt: the name must end"),
-        (["attack", "--days", "99"], "shows at most 12 days"),
+        (["attack", "--days", "99"], "shows at most 14 days"),
         (["run", "--method", "fn", "--release", "linear"], "method.release: method 'fn' has none"),
     ],
 )

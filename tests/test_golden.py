@@ -34,6 +34,9 @@ NEWER_COSTS = (
     "per_person_day_epsilon",
     "meetings_per_day",
     "floor",
+    "scores_noised",
+    "simulated",
+    "unfinished",
 )  # of its privacy
 # Columns and keys that have another name now than when the digests were made.
 RENAMED = {"isolated_exposed_or_infected": "isolated_ill"}

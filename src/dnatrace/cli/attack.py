@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def _read(*_: Any) -> tuple[str, ...]:
     """Return the settings that a release depends on: the adversary knows no city and no days."""
-    from dnatrace.runs.kept_audits import READ
+    from dnatrace.runs.audited import READ
 
     return READ
 

@@ -21,7 +21,7 @@ _MOST_DRAWS = "1,000,000; 2,000 end to end, none in a city, where ε is exact an
 
 def _read(config: "RunConfig", options: dict[str, Any]) -> tuple[str, ...]:
     """Return the settings that an audit depends on; end to end also those of its worlds."""
-    from dnatrace.runs.kept_audits import READ
+    from dnatrace.runs.audited import READ
 
     if not _is_end_to_end(config, options["world"], options["closed_loop"]):
         return READ

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option, Typer
+from typer import Argument, Context, Option, Typer
 
 from dnatrace.cli._command import Answer, Command, Group, command, table
 from dnatrace.cli._configuration import RELEASE, configured
@@ -53,6 +53,7 @@ def calibrate(
 @configured(*RELEASE, "score", "noise", published="paper", usual=_SMALL, stored="run")
 def statement(
     config: "RunConfig",
+    context: Context,
     run: Annotated[
         Path | None, Argument(help="A stored run; if absent, a small one is made.")
     ] = None,
@@ -81,17 +82,23 @@ def statement(
         text = with_audit(store.read_text(run, "statement.txt"), audit)
     else:
         ledger = run_once(config).ledger
-        text = guarantees.state(_as_meant(config), ledger, audit=audit)
+        text = guarantees.state(_as_meant(config, _given(context)), ledger, audit=audit)
         text = f"{_PLAYED.format(people=config.people, days=config.days)}\n\n{text}"
     return Answer(values={"statement": text}, shown=[text])
 
 
-def _as_meant(config: "RunConfig") -> "RunConfig":
+def _given(context: Context) -> set[str]:
+    """Return the keys that were set on the command line."""
+    return {text.partition("=")[0].strip() for text in context.params.get("setting") or ()}
+
+
+def _as_meant(config: "RunConfig", given: set[str]) -> "RunConfig":
     """Return the configuration at the usual size, if a small one was run for its statement.
 
-    What the noise promises does not depend on the size; what public facts alone achieve does.
+    What the noise promises does not depend on the size; what public facts alone achieve does. A
+    size that was given is meant.
     """
-    if (config.people, config.days, config.initially_infected) != (500, 40, 20):
+    if given & set(_SIZES):
         return config
     usual = {key: type(config).model_fields[key].default for key in _SIZES}
     return config.model_copy(update=usual)
@@ -109,7 +116,9 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     stored = store.read_ledger(run)
     spent = stored["spent"]
     units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
-    title = f"{spent['releases']} releases, {_verdict(spent)}"
+    noised = any(row["kind"] in ("gaussian", "unproven") for row in stored["releases"])
+    noised |= spent.get("selection_epsilon") is not None
+    title = f"{spent['releases']} releases, {_verdict(spent, noised=noised)}"
     newest = [
         {
             k: f"{v:.4g}" if isinstance(v, float) else "–" if v is None else str(v)
@@ -120,11 +129,13 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])
 
 
-def _verdict(spent: dict[str, Any]) -> str:
-    """Return how far the costs hold; older versions did not store which noise was drawn."""
+def _verdict(spent: dict[str, Any], *, noised: bool) -> str:
+    """Return how far the costs hold; older versions did not store which noise was drawn.
+
+    An ε of 0 does not mean that there was no noise: it may be so large that δ covers everything.
+    """
     if not spent["sound"]:
         return "NOT all costs are proved and finite"
-    noised = spent.get("nominal_epsilon") != 0.0 or spent.get("selection_epsilon") is not None
     if not noised or spent.get("protects", False):
         return "every cost is proved"
     drawn = ", ".join(spent.get("noise", ())) or "of unknown origin"
@@ -138,6 +149,7 @@ def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:
     key, delta = f"per_{unit}_epsilon", spent["delta"]
     row = {"unit": unit, "ε": "–", "δ": f"{delta:g}", _GUESSES: "–"}
     if key in spent:
-        row["ε"] = "unbounded" if spent[key] is None else f"{spent[key]:.3g}"
+        so_far = " so far" if unit in spent.get("unfinished", ()) else ""
+        row["ε"] = "unbounded" if spent[key] is None else f"{spent[key]:.3g}{so_far}"
         row[_GUESSES] = in_a_hundred(guessing_limit(spent[key], delta))
     return row

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError, require_at_least
 from dnatrace.methods.base import Method, PublicFacts, SecretFacts
-from dnatrace.privacy.accounting import Event, GaussianEvent, PublicEvent
+from dnatrace.privacy.accounting import Event, GaussianEvent, PublicEvent, UnprovenEvent
 from dnatrace.records import NOT_TESTED, ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
 _COPIES = 32_768  # encounters in one population
 _PEOPLE = 2**20  # at most, in one population
 _WINDOW_DAYS = 14
+_AGE_OF_INFECTED = 2  # days after which a contact affects P(I)
 _MET_OFTEN = 15  # contacts per day with the other person of a crowded encounter
 
 
@@ -127,18 +128,24 @@ def audit_encounters(
     return encounters
 
 
-def attack_encounter(*, co_attackers: int = 1, days: int = 1, **settings: Any) -> Encounter:
+def attack_encounter(
+    *, co_attackers: int = 1, days: int = 1, first_age: int = _AGE_OF_INFECTED, **settings: Any
+) -> Encounter:
     """Return the encounter of the paper's adversary, who meets only the victim.
 
-    They meet on the last `days` days that already affect P(I); `settings` as for audits.
+    They meet on the last `days` days that already affect P(I), or later if there are not enough of
+    them and scores show later contacts, from `first_age` on; `settings` as for audits.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     require_at_least("days", days, 1)
-    if days > n_days - 2:
-        raise InputError(f"a window of {n_days} days shows at most {n_days - 2} days of contacts")
+    if days > n_days - first_age:
+        why = f": those of the last {first_age} do not affect scores yet" if first_age else ""
+        most = n_days - first_age
+        raise InputError(f"a window of {n_days} days shows at most {most} days of contacts{why}")
+    end = max(n_days - _AGE_OF_INFECTED, days)
     return Encounter(
         own_tests=OwnTests.NONE.outcomes(n_days),
-        met_on=tuple(range(n_days - 2 - days, n_days - 2)),
+        met_on=tuple(range(end - days, end)),
         attackers=co_attackers,
         **settings,
     )
@@ -175,10 +182,12 @@ class AdversaryGame:
             self.next_seed += 1
         return np.concatenate(batches)
 
-    def releases_reached(self) -> int:
-        """Return how many releases the victim's messages can change, according to the events."""
+    def first_age(self) -> int:
+        """Return the age from which a contact affects releases, according to the events."""
         self(0, 1)
-        return sum(_event_square(event, self.encounter) > 0.0 for event in self.events)
+        lives = [e.lifetime for e in self.events if isinstance(e, GaussianEvent | UnprovenEvent)]
+        ages = [age for life in lives for age, share in enumerate(life.shares) if share > 0.0]
+        return min(ages, default=_AGE_OF_INFECTED)
 
     def pooled_mu(self) -> float:
         """Return μ of everything that the attackers of an encounter see; infinite if unproved.
@@ -187,10 +196,10 @@ class AdversaryGame:
         attacker has noise of their own, μ² is multiplied by their number.
         """
         self(0, 1)
-        return math.sqrt(sum(_event_square(event, self.encounter) for event in self.events))
+        return math.sqrt(sum(event_square(event, self.encounter) for event in self.events))
 
 
-def _event_square(event: Event, encounter: Encounter) -> float:
+def event_square(event: Event, encounter: Encounter) -> float:
     """Return the squared μ of one release to all attackers of an encounter."""
     if isinstance(event, PublicEvent):
         return 0.0

@@ -23,6 +23,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dnatrace.errors import InputError
+from dnatrace.privacy.events import (
+    Event,
+    GaussianEvent,
+    PublicEvent,
+    SelectionEvent,
+    UnprotectedEvent,
+    UnprovenEvent,
+)
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.privacy.lifetimes import (
     NO_PERSON,
@@ -38,7 +46,9 @@ from dnatrace.privacy.lifetimes import (
 __all__ = [
     "NO_PERSON",
     "PAIR_DAYS",
+    "SCORES",
     "SIMULATION_ONLY",
+    "THRESHOLD",
     "Calibration",
     "Event",
     "GaussianEvent",
@@ -53,92 +63,7 @@ __all__ = [
 ]
 
 SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One release to everybody on one day."""
-
-    day: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicEvent(Event):
-    """Nothing is spent: scores depend on public facts and on what earlier releases paid for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnprotectedEvent(Event):
-    """The scores show messages as they are: the cost is unbounded."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianEvent(Event):
-    """Gaussian noise on a statistic of proved sensitivity.
-
-    Attributes:
-        mechanism: what got noise, in words.
-        mu: sensitivity divided by the standard deviation of the noise, for the worst person.
-        lifetime: how one contact spends over the releases it reaches.
-        budget: μ of a contact that a filter fixed beforehand; None without a filter.
-        spent: the largest μ any contact has actually spent so far; None when not tracked.
-        same_for_all: whether everybody a person met gets the same noise about them, so that pooling
-            scores does not average it out.
-        reads: from how many releases with the same message, including this one, the score of the
-            day is computed.
-        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
-    """
-
-    mechanism: str
-    mu: float
-    lifetime: Lifetime
-    budget: float | None = None
-    spent: float | None = None
-    same_for_all: bool = False
-    reads: int = 1
-    noise: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnprovenEvent(Event):
-    """Gaussian noise for a sensitivity that does not hold.
-
-    The ratios are true sensitivities as multiples of the one for which the noise was calibrated.
-    `attained` is reached by windows in which all other messages are zero (a lower bound on the
-    truth); `bound` holds for every window with the person's tests and counts (an upper bound).
-
-    Attributes:
-        mechanism: what was noised, in words.
-        mu: the nominal parameter.
-        lifetime: how one contact spends over the releases it reaches.
-        attained: people by attained ratio, as (ratio rounded up to two digits, people).
-        attained_worst: the largest attained ratio of the day.
-        bound_worst: the largest bound of the day.
-        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
-    """
-
-    mechanism: str
-    mu: float
-    lifetime: Lifetime
-    attained: tuple[tuple[float, int], ...]
-    attained_worst: float
-    bound_worst: float
-    noise: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionEvent(Event):
-    """Something computed from everybody's scores was published, with noise, to choose tests.
-
-    Its unit is the score of one person on the day, not a message: it comes in addition to releases.
-
-    Attributes:
-        mu: the parameter of Gaussian privacy with respect to one person's score.
-        noise: the back end that drew the noise, as it calls itself; empty when nobody said.
-    """
-
-    mu: float
-    noise: str = ""
+SCORES, THRESHOLD = "scores", "threshold"  # what gets noise
 
 
 @dataclass(slots=True)
@@ -191,18 +116,40 @@ class Ledger:
         return not any(isinstance(e, UnprotectedEvent | UnprovenEvent) for e in self._events)
 
     @property
-    def noises(self) -> tuple[str, ...]:
-        """The back ends that drew noise, by name."""
-        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
-        return tuple(sorted({event.noise for event in (*noised, *self._selections)}))
+    def noised(self) -> list[GaussianEvent | UnprovenEvent]:
+        """The releases that got noise."""
+        return [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
 
     @property
-    def protects(self) -> bool:
-        """Whether every cost is proved and finite, and no noise can be reproduced.
+    def noises(self) -> tuple[str, ...]:
+        """The back ends that drew noise, by name."""
+        return tuple(sorted({name for names in self.noises_by_part.values() for name in names}))
+
+    @property
+    def noises_by_part(self) -> dict[str, tuple[str, ...]]:
+        """The back ends that drew the noise of scores and of published thresholds, by name."""
+        drawn = {
+            SCORES: {event.noise for event in self.noised},
+            THRESHOLD: {event.noise for event in self._selections},
+        }
+        return {part: tuple(sorted(names)) for part, names in drawn.items()}
+
+    @property
+    def simulated(self) -> dict[str, tuple[str, ...]]:
+        """The parts with noise that protects nobody, and the back ends that drew it.
 
         Noise that is for simulation only, or of unknown origin, protects nobody.
         """
-        return self.sound and not any(not n or SIMULATION_ONLY in n for n in self.noises)
+        weak = {
+            part: tuple(name for name in names if not name or SIMULATION_ONLY in name)
+            for part, names in self.noises_by_part.items()
+        }
+        return {part: names for part, names in weak.items() if names}
+
+    @property
+    def protects(self) -> bool:
+        """Whether every cost is proved and finite, and no noise can be reproduced."""
+        return self.sound and not self.simulated
 
     def mu(self, unit: Unit) -> float:
         """Return μ of a unit, the worst over people, contacts or pairs; infinite when unbounded.
@@ -229,8 +176,7 @@ class Ledger:
         A contact is one meeting. A person met k times on a day is k contacts that change together,
         so at most k times as far apart, unless people count once however often they are met.
         """
-        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
-        once = all(event.lifetime.once for event in noised)
+        once = all(event.lifetime.once for event in self.noised)
         times = 1 if once else self.meetings_per_day
         return epsilon_of_mu(times * self.mu(Unit.CONTACT), delta)
 
@@ -242,19 +188,26 @@ class Ledger:
         """
         if any(isinstance(e, UnprotectedEvent) for e in self._events):
             return math.inf
-        noised = [e for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
-        dearest = max(
-            (math.sqrt(sum(long_pair(e.lifetime, days))) * _true_mu(e) for e in noised),
-            default=0.0,
-        )
-        return epsilon_of_mu(dearest, delta)
+        long = (math.sqrt(sum(long_pair(e.lifetime, days))) * _true_mu(e) for e in self.noised)
+        return epsilon_of_mu(max(long, default=0.0), delta)
 
     @property
     def person_unfinished(self) -> bool:
         """Whether the run ended before a test of its first day had left all releases."""
-        noised = [e for e in self._events if isinstance(e, GaussianEvent)]
-        life = max((len(e.lifetime.person or ()) for e in noised), default=0)
-        return bool(noised) and noised[-1].day - noised[0].day + 1 < life
+        return Unit.PERSON.value in self.unfinished
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """The units, and "score", that outlive the run: what they cost is the cost so far."""
+        days = self.noised[-1].day - self.noised[0].day + 1 if self.noised else 0
+        lives = {unit.value: self.life(unit) for unit in (Unit.PERSON, Unit.CONTACT, Unit.PAIR)}
+        reads = max((getattr(e, "reads", 1) for e in self.noised), default=0)
+        lives["score"] = min(reads, lives[Unit.CONTACT.value])
+        return tuple(name for name, life in lives.items() if days < life)
+
+    def life(self, unit: Unit) -> int:
+        """Return how many days of releases a unit lives in, at most; 0 without noise."""
+        return max((event.lifetime.life(unit) for event in self.noised), default=0)
 
     def score_epsilon(self, delta: float) -> float:
         """Return ε of a single score, for somebody who sees no other; infinite when unbounded.
@@ -268,9 +221,9 @@ class Ledger:
 
     def nominal_epsilon(self, delta: float) -> float:
         """Return the ε per release for which the noise was calibrated, whether or not it holds."""
-        mus = [e.mu for e in self._events if isinstance(e, GaussianEvent | UnprovenEvent)]
+        largest = max((e.mu for e in self.noised), default=0.0)
         unprotected = any(isinstance(e, UnprotectedEvent) for e in self._events)
-        return epsilon_of_mu(math.inf if unprotected else max(mus, default=0.0), delta)
+        return epsilon_of_mu(math.inf if unprotected else largest, delta)
 
     def true_epsilon(self, delta: float) -> dict[str, float] | None:
         """Return ε per release over person-days, for a method whose stated sensitivity fails.
@@ -309,6 +262,7 @@ class Ledger:
             "per_person_day_epsilon": _finite(self.person_day_epsilon(delta)),
             "meetings_per_day": self.meetings_per_day,
             "per_pair_epsilon": _finite(self.epsilon(Unit.PAIR, delta)),
+            "unfinished": list(self.unfinished),
             "true_epsilon": true,
             "selection_epsilon": self.selection_epsilon(delta),
             "realised_per_contact_epsilon": epsilon_of_mu(max(spent), delta) if spent else None,

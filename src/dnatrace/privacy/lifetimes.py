@@ -76,6 +76,16 @@ class Lifetime:
             return math.inf
         return math.sqrt(sum(share * share for share in self.person))
 
+    def life(self, unit: Unit) -> int:
+        """Return over how many days of releases a unit spends, from the first to the last."""
+        if unit is Unit.RELEASE:
+            return 1
+        spent: Iterable[float] = self.shares
+        if unit is not Unit.CONTACT:
+            spent = (self.person or ()) if unit is Unit.PERSON else long_pair(self, PAIR_DAYS)
+        days = [day for day, share in enumerate(spent) if share > 0.0]
+        return days[-1] - days[0] + 1 if days else 0
+
     def square(self, reached: Sequence[float]) -> float:
         """Return the squared μ of a release for several contacts with one person, over its own μ².
 

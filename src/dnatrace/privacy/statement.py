@@ -1,16 +1,18 @@
 """The guarantee of a run in words that a privacy officer can check."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnatrace.privacy.accounting import (
     PAIR_DAYS,
+    SCORES,
+    THRESHOLD,
+    Calibration,
     GaussianEvent,
     Ledger,
     Target,
     Unit,
     UnprotectedEvent,
-    UnprovenEvent,
 )
 from dnatrace.privacy.attack import guessing_limit, in_a_hundred
 
@@ -41,17 +43,17 @@ LONGER_PAIRS = (30, 100)  # days on which a pair keeps meeting
 
 NOTHING_PROTECTED = (
     "anybody who receives a score may learn with certainty what others keep secret: what the "
-    "phones of contacts said, their tests, or who is infected. The cost is unbounded. No noise was "
-    "added, so there is nothing to account for and nothing to audit."
+    "phones of contacts said, their tests, or who is infected. The cost is unbounded. Scores have "
+    "no noise: they leave nothing to account for and nothing to audit."
 )
 NO_MESSAGE = (
     "no message is used, so no score can reveal anything about one: ε = 0 for one release, one "
-    "contact and a pair. Scores have no noise: there is nothing to account for and nothing to "
+    "contact and a pair. Scores have no noise: they leave nothing to account for and nothing to "
     "audit."
 )
-NOT_PROTECTED = (
-    "who met whom, a contact's withdrawal, who is tested, the choice of the highest scores for "
-    "testing (which assumes a private selection), radio signals, and "
+NOT_PROTECTED = "who met whom, a contact's withdrawal, who is tested, {chosen}radio signals, and "
+HIGHEST_CHOSEN = (
+    "the choice of the highest scores for testing (which assumes a private selection), "
 )
 BEFORE_THE_RELEASE = (
     "the inference before the release, which is assumed to run encrypted or in an enclave. The "
@@ -65,11 +67,21 @@ BEFORE_THE_NOISE = (
 NOT_PROTECTED_BY_SILENCE = (
     "who met whom, who is tested, and the choice of the highest scores for testing."
 )
+NOT_PROTECTED_BY_THRESHOLD = "who met whom and who is tested."
 NO_AUDIT = "none for this run."
 ACCOUNTANT = (
-    "Gaussian differential privacy: every release is a Gaussian mechanism, calibrated exactly "
-    "(Balle and Wang 2018); releases compose as the root of the sum of squares."
+    "Gaussian differential privacy: every release is a Gaussian mechanism, whose cost is computed "
+    "exactly (Balle and Wang 2018); releases compose as the root of the sum of squares."
 )
+CALIBRATED = {
+    Calibration.EXACT: "exactly",
+    Calibration.RENYI: "by Rényi divergence, which adds more than needed",
+    Calibration.CLASSICAL: (
+        "by the classical formula, which adds more than needed up to ε = 1 and too little far above"
+    ),
+}
+_PARTS = {SCORES: "scores", THRESHOLD: "the threshold that chooses tests"}
+_ROUNDING = 1e-6  # relative, of calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +119,7 @@ def statement(
     paragraphs = [
         f"Method: {provenance.method}{_variant(provenance)}. {_verdict(ledger, target)}",
         f"Adversary: {ADVERSARY}",
-        *_protection(ledger, provenance, target.delta if target is not None else deltas[0], deltas),
+        *_protection(ledger, provenance, target, deltas),
         f"Training data: {provenance.training or 'nothing was trained for this method.'}",
         DISCLAIMER,
     ]
@@ -121,26 +133,65 @@ def with_audit(text: str, audit: str | None) -> str:
 
 
 def _protection(
-    ledger: Ledger, provenance: Provenance, delta: float, deltas: Sequence[float]
+    ledger: Ledger, provenance: Provenance, target: Target | None, deltas: Sequence[float]
 ) -> list[str]:
     """Return what is protected, how and at what cost; without noise, why there is no cost."""
-    chosen = _selection(ledger, delta)
+    delta = target.delta if target is not None else deltas[0]
+    chosen, noise = _selection(ledger, delta), _noise(ledger)
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
-        return [f"Not protected: {NOTHING_PROTECTED}", *chosen]
-    if not _noised(ledger):
-        return [f"Protected: {NO_MESSAGE}", *chosen, f"Not protected: {NOT_PROTECTED_BY_SILENCE}"]
+        return [f"Not protected: {NOTHING_PROTECTED}", *chosen, *noise]
+    if not ledger.noised:
+        left = NOT_PROTECTED_BY_THRESHOLD if ledger.selections else NOT_PROTECTED_BY_SILENCE
+        return [f"Protected: {NO_MESSAGE}", *chosen, *noise, f"Not protected: {left}"]
+    left = NOT_PROTECTED.format(chosen="" if ledger.selections else HIGHEST_CHOSEN)
     return [
         f"One person: {_person(ledger, delta, provenance.measured)}",
         f"Protected: {PROTECTED}",
         *_costs(ledger, delta, deltas),
         f"What that means: {_odds(ledger, delta)}",
         f"Mechanism: {_mechanism(ledger)}",
-        *([f"Accountant: {ACCOUNTANT}"] if ledger.sound else []),
-        f"Noise: {'; '.join(noise or 'of unknown origin' for noise in ledger.noises)}.",
+        *([f"Accountant: {ACCOUNTANT}{_calibrated(ledger, target)}"] if ledger.sound else []),
+        *noise,
         *chosen,
-        f"Not protected: {NOT_PROTECTED}{_trusted(ledger, delta)}",
+        f"Not protected: {left}{_trusted(ledger, delta)}",
         f"Last audit: {provenance.audit or NO_AUDIT}",
     ]
+
+
+def _noise(ledger: Ledger) -> list[str]:
+    """Return who drew the noise of scores and of thresholds; nothing without noise."""
+    drawn = {
+        _PARTS[part]: "; ".join(name or "of unknown origin" for name in names)
+        for part, names in ledger.noises_by_part.items()
+        if names
+    }
+    if len(set(drawn.values())) > 1:
+        return ["Noise: " + "; ".join(f"of {part}: {names}" for part, names in drawn.items()) + "."]
+    return [f"Noise: {names}." for names in list(drawn.values())[:1]]
+
+
+def _calibrated(ledger: Ledger, target: Target | None) -> str:
+    """Return which rule the size of the noise follows, as the events show; "" if none of ours."""
+    if target is None:
+        return ""
+    for rule in dict.fromkeys([target.calibration, *CALIBRATED]):
+        mu = replace(target, calibration=rule).mu
+        if any(abs(spent / mu - 1.0) < _ROUNDING for spent in _calibrated_mus(ledger, target.unit)):
+            return f" The noise was calibrated {CALIBRATED[rule]}."
+    return ""
+
+
+def _calibrated_mus(ledger: Ledger, unit: Unit) -> set[float]:
+    """Return the μ for which the noise of releases may have been calibrated, given a unit.
+
+    Some methods calibrate to a contact where a release was asked for; filters have budgets.
+    """
+    units = {unit, Unit.CONTACT} if unit is Unit.RELEASE else {unit}
+    budgets = {e.budget for e in ledger.noised if isinstance(e, GaussianEvent) and e.budget}
+    days = PAIR_DAYS if unit is Unit.PAIR else 1
+    return {days * budget for budget in budgets} | {
+        event.mu * event.lifetime.factor(u) for event in ledger.noised for u in units
+    }
 
 
 def _trusted(ledger: Ledger, delta: float) -> str:
@@ -150,28 +201,47 @@ def _trusted(ledger: Ledger, delta: float) -> str:
 
 
 def _verdict(ledger: Ledger, target: Target | None) -> str:
+    """Return what holds, and that noise protects nobody wherever it does not."""
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
-        return "NOT PRIVATE: scores show secrets of other people as they are."
+        return f"NOT PRIVATE: scores show secrets of other people as they are.{_weak(ledger)}"
     if not ledger.sound:
         return (
             "NOT SOUND: the noise was calibrated for a sensitivity that does not hold for people "
-            "with tests of their own."
+            f"with tests of their own.{_weak(ledger)}"
         )
-    if ledger.mu(Unit.RELEASE) == 0.0:
-        return "The scores depend on public facts alone."
+    if not ledger.noised:
+        return f"The scores depend on public facts alone.{_weak(ledger)}"
     if target is None:
-        return _without_target(ledger)
+        held = "The scores have noise, but no target was stated; the costs below hold"
+        return f"{held}{_for_ideal_noise(ledger)}"
     promise = f"ε = {target.epsilon:g} at δ = {target.delta:g} per {target.unit}"
     if ledger.epsilon(target.unit, target.delta) > target.epsilon * (1.0 + 1e-9):
-        return f"TARGET NOT MET: the run spent more than {promise}; the costs below hold."
+        missed = f"TARGET NOT MET: the run spent more than {promise}; the costs below hold"
+        return f"{missed}{_for_ideal_noise(ledger)}"
     if not ledger.protects:
         return (
             f"SIMULATION: the method is calibrated for {promise}, proved for every history of own "
-            "tests, but the noise of this run can be repeated and protects nobody."
+            f"tests, but the noise of {_weak_parts(ledger)} can be repeated and protects nobody."
         )
     return (
         f"The scores are differentially private: {promise}, proved for every history of own tests."
     )
+
+
+def _for_ideal_noise(ledger: Ledger) -> str:
+    """Return the end of a sentence about costs that hold: for ideal noise, if this one is not."""
+    return f" for ideal noise.{_weak(ledger)}" if ledger.simulated else "."
+
+
+def _weak(ledger: Ledger) -> str:
+    """Return that noise protects nobody, where it does not; "" otherwise."""
+    if not ledger.simulated:
+        return ""
+    return f" SIMULATION: the noise of {_weak_parts(ledger)} can be repeated and protects nobody."
+
+
+def _weak_parts(ledger: Ledger) -> str:
+    return " and of ".join(_PARTS[part] for part in ledger.simulated)
 
 
 def _selection(ledger: Ledger, delta: float) -> list[str]:
@@ -183,17 +253,16 @@ def _selection(ledger: Ledger, delta: float) -> list[str]:
         "Choice of tests: nobody reads all scores. Phones compare theirs with a threshold from a "
         f"noisy histogram: ε = {_number(spent['day'])} per day for the score of one person at "
         f"δ = {delta:g}, {_number(spent['run'])} over all {len(ledger.selections)} days. This is "
-        "in addition to all other costs: one test of a person moves their own score and those of "
-        "everybody they met. Being refused by lot reveals that more people asked than there are "
-        "tests; no ε covers that."
+        f"in addition to all other costs: one test of a person moves {_moved(ledger)}. Being "
+        "refused by lot reveals that more people asked than there are tests; no ε covers that."
     ]
 
 
-def _without_target(ledger: Ledger) -> str:
-    noise = "The scores have noise, but no target was stated; the costs below hold"
-    if ledger.protects:
-        return f"{noise}."
-    return f"SIMULATION: {noise} for ideal noise. That of this run can be repeated: no protection."
+def _moved(ledger: Ledger) -> str:
+    """Return whose scores one test of a person moves."""
+    if ledger.mu(Unit.PERSON) == float("inf"):
+        return "their own score and those of others, whether they met or not"
+    return "their own score" + (" and those of everybody they met" if ledger.noised else "")
 
 
 def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
@@ -216,10 +285,11 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
             f"the most in this run, is that many: at most ε = {_number(day)} at δ = {delta:g} for "
             "all that this person says on that day."
         )
-    if (life := _unfinished_life(ledger)) is not None:
+    if Unit.PAIR.value in ledger.unfinished:
         lines.append(
             "These are the costs so far: the run ended before a pair that meets on "
-            f"{PAIR_DAYS} days had left all releases. A run of {life} days or more has all costs."
+            f"{PAIR_DAYS} days had left all releases. A run with {ledger.life(Unit.PAIR)} days of "
+            "releases or more has all costs."
         )
     longer = "; ".join(
         f"{_number(ledger.pair_epsilon(delta, days))} for {days} days" for days in LONGER_PAIRS
@@ -278,12 +348,8 @@ def _odds(ledger: Ledger, delta: float) -> str:
     )
 
 
-def _noised(ledger: Ledger) -> list[GaussianEvent | UnprovenEvent]:
-    return [e for e in ledger.events if isinstance(e, GaussianEvent | UnprovenEvent)]
-
-
 def _mechanism(ledger: Ledger) -> str:
-    noised = _noised(ledger)
+    noised = ledger.noised
     names = sorted({event.mechanism for event in noised})
     budgets = {e.budget for e in noised if isinstance(e, GaussianEvent) and e.budget is not None}
     text = f"Gaussian noise on the {'; '.join(names)}, {len(noised)} releases."
@@ -294,13 +360,6 @@ def _mechanism(ledger: Ledger) -> str:
 
 def _number(epsilon: float) -> str:
     return f"{epsilon:.3g}" if epsilon < float("inf") else "unbounded"
-
-
-def _unfinished_life(ledger: Ledger) -> int | None:
-    """Return how many days the life of a pair takes, if the run has fewer."""
-    noised = _noised(ledger)
-    life = max(len(e.lifetime.shares) for e in noised) + PAIR_DAYS - 1
-    return life if noised[-1].day - noised[0].day + 1 < life else None
 
 
 def _variant(provenance: Provenance) -> str:

@@ -1,5 +1,6 @@
 """Audit and attack the method of a configuration: what it claims against what can be shown."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from dnatrace.methods.adversary import (
     OwnTests,
     attack_encounter,
     audit_encounters,
+    event_square,
 )
 from dnatrace.methods.base import Method
 from dnatrace.privacy.accounting import GaussianEvent, Ledger, Unit, UnprovenEvent
@@ -41,7 +43,8 @@ def audit(
     Two encounters are audited: the victim was met two days ago, or yesterday. For methods whose
     noise depends on contacts there are two more, days with other contacts and a contact on the
     release day, which counts at once; with several releases also a contact on the day of the first.
-    Each encounter is held to what is claimed for it; the one that shows most is returned. Each has
+    Each encounter is held to what is claimed for its contact, which may be in fewer releases than
+    another; one that exceeds its claim is returned, or the one that shows most. Each has
     its own `draws` and an equal share of the error probability, so that the confidence holds for
     all of them together.
     """
@@ -81,8 +84,10 @@ def attack(
     if co_attackers > _MOST_CO_ATTACKERS:
         raise InputError(f"co-attackers must be at most {_MOST_CO_ATTACKERS}, not {co_attackers}")
     _require_noise(config, "attack")
+    settings = _encounter_settings(config)
+    once = AdversaryGame(attack_encounter(**settings), _method_maker(config))
     encounter = attack_encounter(
-        co_attackers=co_attackers + 1, days=days, **_encounter_settings(config)
+        co_attackers=co_attackers + 1, days=days, first_age=once.first_age(), **settings
     )
     game = AdversaryGame(encounter, _method_maker(config))
     found = play_attack(
@@ -130,14 +135,16 @@ def _method_maker(config: RunConfig) -> Callable[[int], Method]:
 def _claim(config: RunConfig, encounter: Encounter) -> tuple[float, int]:
     """Return the ε claimed for the contact of an encounter, and how many releases it affects.
 
-    A method whose stated sensitivity fails is held to what it states.
+    Guarantee: it is what these releases cost together, not what the costliest contact does. A
+    method whose stated sensitivity fails is held to what it states.
     """
     game = AdversaryGame(encounter, _method_maker(config))
-    reached = game.releases_reached()
-    stated = Ledger()
-    for event in game.events:
-        stated.record(as_stated(event) if isinstance(event, UnprovenEvent) else event)
-    return epsilon_of_mu(stated.mu(Unit.CONTACT), config.privacy.delta), reached
+    game(0, 1)
+    stated = [as_stated(e) if isinstance(e, UnprovenEvent) else e for e in game.events]
+    squares = [event_square(event, encounter) for event in stated]
+    filtered = Ledger(stated).mu(Unit.CONTACT)  # no contact costs more; a filter may allow less
+    mu = min(math.sqrt(sum(squares)), filtered)
+    return epsilon_of_mu(mu, config.privacy.delta), sum(square > 0.0 for square in squares)
 
 
 def as_stated(event: UnprovenEvent) -> GaussianEvent:

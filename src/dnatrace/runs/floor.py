@@ -90,7 +90,8 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
         return f"Floor: not measured in this setting; `--method {FLOOR}` runs without any message."
     text = (
         f"Floor: {shown_spread(floor.mean, floor.half_width)} ‰ is the peak without any message "
-        f"({FLOOR}, mean of {floor.runs} runs)"
+        f"({FLOOR}, mean of {floor.runs} runs in a city of {config.people:,} people over "
+        f"{config.days} days)"
     )
     mine = _point(config, per_person_epsilon, points)
     if mine is None:

@@ -1,6 +1,7 @@
 """What a configuration promises and what a run has spent: in words, as JSON, for the store."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from dnatrace.methods.base import release_of
@@ -21,6 +22,11 @@ from dnatrace.runs.measured import beside_no_bound
 BESIDE_SCORES = (
     "In addition to scores, the policy of this run tells people, without noise, that somebody they "
     "met or live with tested positive. No ε covers that."
+)
+IN_SCORES = (
+    "Scores carry it on: the decoder also reads that a person was told of a case, so whoever sees "
+    "a score, such as the person who chooses the tests, can learn from it what its owner was told, "
+    "without noise. No ε covers that either."
 )
 
 
@@ -50,6 +56,9 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "protects": spent["protects"],
         "mechanism": mechanism(ledger),
         "noise": noise(ledger),
+        "scores_noised": bool(ledger.noised),
+        "simulated": _simulated(ledger),
+        "unfinished": spent["unfinished"],
         "floor": beside(config, spent["per_person_epsilon"]) if asked else None,
     }
 
@@ -62,7 +71,16 @@ def _measured(config: RunConfig, ledger: Ledger) -> str | None:
 
 def noise(ledger: Ledger) -> str | None:
     """Return which back ends drew the noise, one word each; None when there is no noise."""
-    return ", ".join(name.split(" (")[0] or "unknown" for name in ledger.noises) or None
+    return _words(ledger.noises) or None
+
+
+def _simulated(ledger: Ledger) -> dict[str, str]:
+    """Return which noise protects nobody: of "scores", of the "threshold", one word each."""
+    return {part: _words(names) for part, names in ledger.simulated.items()}
+
+
+def _words(noises: Iterable[str]) -> str:
+    return ", ".join(name.split(" (")[0] or "unknown" for name in noises)
 
 
 def _asked(config: RunConfig, ledger: Ledger) -> PrivacySettings | None:
@@ -70,21 +88,17 @@ def _asked(config: RunConfig, ledger: Ledger) -> PrivacySettings | None:
 
     It does not for methods without noise, nor for a method that was given as an object.
     """
-    return config.privacy if config.method.adds_noise and _is_private(ledger) else None
+    return config.privacy if config.method.adds_noise and ledger.noised else None
 
 
 def mechanism(ledger: Ledger) -> str:
     """Return in words what noise was added to."""
-    names = {e.mechanism for e in ledger.events if isinstance(e, GaussianEvent | UnprovenEvent)}
+    names = {event.mechanism for event in ledger.noised}
     if names:
         return "Gaussian noise on " + "; ".join(sorted(names))
     if any(isinstance(e, UnprotectedEvent) for e in ledger.events):
         return "none: scores are shown as they are"
     return "none: no message is used"
-
-
-def _is_private(ledger: Ledger) -> bool:
-    return any(isinstance(e, GaussianEvent | UnprovenEvent) for e in ledger.events)
 
 
 def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str:
@@ -110,7 +124,15 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
 
 def _beside_scores(config: RunConfig) -> str | None:
     """Return what the policy discloses without noise; None when it discloses nothing."""
-    return BESIDE_SCORES if config.policy.tells_of_cases else None
+    if not config.policy.tells_of_cases:
+        return None
+    return f"{BESIDE_SCORES} {IN_SCORES}" if _reads_diary(config) else BESIDE_SCORES
+
+
+def _reads_diary(config: RunConfig) -> bool:
+    """Return whether the decoder reads what people were told of cases, among other things."""
+    load = getattr(config.tracer, "load", None)  # of methods with a decoder
+    return config.policy.keeps_diary and load is not None and getattr(load(), "diary", False)
 
 
 def ledger_table(config: RunConfig, ledger: Ledger) -> dict[str, Any]:

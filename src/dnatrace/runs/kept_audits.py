@@ -13,24 +13,13 @@ from dnatrace.files import parse_json, replacing
 from dnatrace.methods.adversary import OwnTests
 from dnatrace.methods.base import release_of
 from dnatrace.privacy.audit import AuditResult, verdict
+from dnatrace.runs.audited import audited_settings
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.person_audits import PersonAudit
 
-_RATES = ("false_positive_rate", "false_negative_rate")
-_TEST_ERRORS = (*_RATES, *(f"believed_{name}" for name in _RATES))  # what phones believe
-_SECTIONS = ("method", "privacy", "seir")
-# Settings that an audit depends on; of a policy whether phones keep a diary, with another decoder.
-READ = (*_SECTIONS, "policy", *(f"tests.{key}" for key in _TEST_ERRORS))
+_FROM_A_FILE = "(Taken from a file whose checksum catches slips, not forgery.)"
 _NAMED = 3  # differences that are listed one by one
-
-
-def audited_settings(config: RunConfig) -> dict[str, Any]:
-    """Return the values that an audit depends on: not the city, the days or the seed."""
-    values = config.effective()
-    kept = {key: values[key] for key in ("schema", *_SECTIONS) if key in values}
-    tests = values.get("tests", {})
-    return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if tests.get(key) is not None}}
 
 
 def describe(
@@ -93,6 +82,7 @@ def _world(result: PersonAudit) -> dict[str, Any]:
         "guesses": result.guesses,
         "empirical_epsilon_lower_bound": result.drawn.lower_bound if result.drawn else None,
         "draws": result.drawn.draws if result.drawn else 0,
+        "confidence": result.drawn.confidence if result.drawn else None,
         "passed": result.passed,
         "words": result.words,
     }
@@ -167,14 +157,42 @@ def contact_in_words(a: Mapping[str, Any]) -> str:
     return f"{text}, of which {reached} can show it: it was made {made}"
 
 
+def _person_words(a: Mapping[str, Any]) -> str:
+    """Return audits of a person in words: what was played, claimed and found, world by world."""
+    loop = (
+        " in a closed loop, in which the policy acts on the scores of both worlds"
+        if a["closed_loop"]
+        else ""
+    )
+    told = " ".join(_world_words(row) for row in a["worlds"])
+    return (
+        f"on {a['date']}, one test of a person, end to end{loop}, at δ = {a['delta']:g}. {told} "
+        f"{_FROM_A_FILE}"
+    )
+
+
+def _world_words(row: Mapping[str, Any]) -> str:
+    """Return one world of an audit of a person in words."""
+    claim = f"{row['claimed_epsilon']:.3g} for a {row['claimed_for']}"
+    exact = row["epsilon"]
+    found = [
+        *(["unbounded, as something differs without noise"] if row["unbounded"] else []),
+        *([f"exactly {exact:.3g} for the noisy numbers"] if exact is not None else []),
+    ]
+    if row["draws"]:
+        bound, sure = row["empirical_epsilon_lower_bound"], f"{100 * row['confidence']:g} %"
+        least = f"at least {bound:.3g}" if bound > 0.0 else "nothing"
+        found.append(f"{least} by {row['draws']:,} draws of all scores ({sure} confidence)")
+    return f"{row['world']}: claimed ε = {claim}; found {'; '.join(found)}. {row['words']}"
+
+
 def _words(a: Mapping[str, Any]) -> str:
     if "worlds" in a:
-        told = " ".join(f"{row['world']}: {row['words']}" for row in a["worlds"])
-        return f"on {a['date']}, one test of a person, end to end. {told}"
+        return _person_words(a)
     bound, claimed, draws = a["empirical_epsilon_lower_bound"], a["claimed_epsilon"], a["draws"]
     return (
         f"on {a['date']}, own tests: {a['own_tests']}. Claimed ε = {claimed:.3g} for "
         f"{contact_in_words(a)}; {draws:,} draws show at least {bound:.3g} "
         f"({100 * a['confidence']:g} % confidence). {verdict(bound, claimed, draws)} "
-        "(Taken from a file whose checksum catches slips, not forgery.)"
+        f"{_FROM_A_FILE}"
     )

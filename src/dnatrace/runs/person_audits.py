@@ -100,6 +100,13 @@ class PersonAudit:
     def words(self) -> str:
         """The result in plain words."""
         who = "" if self.met else ", who never met them,"
+        if self.mu is None and self.drawn is not None:
+            return (
+                f"One attacker{who} who weighs all their scores linearly guessed the result of the "
+                f"test right {_in_a_hundred(self.success)} of 100 times in {self.drawn.draws:,} "
+                "draws of each world; a coin is right 50 times. Better attackers may exist. "
+                f"{self.verdict}"
+            )
         guess = (
             f"Somebody who knows everything else{who} guesses the result of the test right "
             f"{_in_a_hundred(self.success)} of 100 times; a coin is right 50 times."
@@ -108,10 +115,22 @@ class PersonAudit:
 
     @property
     def verdict(self) -> str:
-        """What follows for the claim."""
+        """What follows for the claim, and which claim that is if it is false."""
         if not self.passed:
-            return "THE CLAIM IS FALSE."
-        return "The claim holds in this world." if self.epsilon is not None else "Not refuted."
+            return f"THE CLAIM IS FALSE{self._what_is_false}."
+        if self.epsilon is not None:
+            return "The claim holds in this world."
+        return "The claim was not refuted. That proves nothing more: an audit can only refute."
+
+    @property
+    def _what_is_false(self) -> str:
+        claimed = f"ε = {self.claimed_epsilon:.3g}"
+        if self.proved:
+            return f": one test of a person reveals more than {claimed}"
+        return (
+            f" if {claimed}, which holds for a contact, is read as a promise about a person: one "
+            "test reveals more. The method promises nothing about a person"
+        )
 
 
 def _in_a_hundred(share: float) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from dnatrace.privacy.accounting import SCORES, THRESHOLD
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.console import print_table
 from dnatrace.runs.quantities import shown, still_rising, whole, written_summary
@@ -13,6 +14,11 @@ from dnatrace.runs.run import RunResult
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MANY_AT_FIRST = 0.05  # of the people: docs/limitations.md
+_PARTS = {SCORES: "scores", THRESHOLD: "the threshold"}
+_SECURE = {
+    SCORES: "`--noise secure` draws one that protects",
+    THRESHOLD: "`--set policy.noise=secure` draws one that protects",
+}
 
 
 def show_run(result: RunResult) -> None:
@@ -34,8 +40,7 @@ def show_run(result: RunResult) -> None:
         console.print(rising, highlight=False)
     if (line := first_infections_line(result.config, s["people"])) is not None:
         console.print(line, highlight=False)
-    short = s["days"] < result.config.seir.window
-    console.print(privacy_line(s["privacy"], so_far=short), highlight=False)
+    console.print(privacy_line(s["privacy"]), highlight=False)
     if s["privacy"]["floor"] is not None:
         console.print(s["privacy"]["floor"], highlight=False)
     t = result.seconds
@@ -57,26 +62,31 @@ def first_infections_line(config: RunConfig, people: int) -> str | None:
     )
 
 
-def privacy_line(privacy: dict[str, Any], *, so_far: bool = False) -> str:
-    """Return what the run cost in privacy, and what no ε of it covers.
-
-    `so_far` says that the run was shorter than the life of a contact.
-    """
-    line = _scores_line(privacy, "so far" if so_far else "over its life")
+def privacy_line(privacy: dict[str, Any]) -> str:
+    """Return what the run cost in privacy, and what no ε of it covers."""
+    line = _scores_line(privacy)
     if privacy.get("selection_epsilon") is not None:
         line += (
             " The threshold that chooses tests is published and reveals more; see the statement."
         )
+        line += "" if "SIMULATION" in line else _threshold_simulated(privacy)
     if privacy.get("policy_tells_of_cases"):
         line += " The policy tells people of a case without noise; no ε covers that."
     return line
 
 
-def _scores_line(privacy: dict[str, Any], life: str) -> str:
+def _threshold_simulated(privacy: dict[str, Any]) -> str:
+    """Return that the noise of the threshold protects nobody, where it does not."""
+    if (noise := privacy["simulated"].get(THRESHOLD)) is None:
+        return ""
+    return f" SIMULATION: its {noise} noise protects nobody; {_SECURE[THRESHOLD]}."
+
+
+def _scores_line(privacy: dict[str, Any]) -> str:
     release, true = privacy["per_release_epsilon"], privacy["true_epsilon"]
     if release is None:
         return "Privacy: none, scores are shown as they are."
-    if release == 0.0:
+    if not privacy["scores_noised"]:  # ε is 0 also for noise so large that δ covers everything
         return "Privacy: no message is used (ε = 0)."
     if true is not None:
         return (
@@ -85,12 +95,14 @@ def _scores_line(privacy: dict[str, Any], life: str) -> str:
             f"worst {shown(true['worst'])}, at most {shown(true['bound'])}."
         )
     score, contact = privacy["per_score_epsilon"], privacy["per_contact_epsilon"]
-    alone = f", {shown(score)} for one score alone" if score > release else ""
+    so_far = dict.fromkeys(privacy["unfinished"], " so far")
+    one = f", {shown(score)} for one score alone{so_far.get('score', '')}"
     return (
         f"Privacy: {_person(privacy)}; ε = {shown(release)} per release"
-        f"{alone}, {shown(contact)} per contact {life}{_person_day(privacy)}, "
-        f"{shown(privacy['per_pair_epsilon'])} per pair (δ = {privacy['delta']:g}); "
-        f"{_kept(privacy)}"
+        f"{one if score > release else ''}, {shown(contact)} per contact"
+        f"{so_far.get('contact', ' over its life')}{_person_day(privacy)}, "
+        f"{shown(privacy['per_pair_epsilon'])} per pair{so_far.get('pair', '')} "
+        f"(δ = {privacy['delta']:g}); {_kept(privacy)}"
     )
 
 
@@ -116,7 +128,11 @@ def _kept(privacy: dict[str, Any]) -> str:
     """Return what the promise is worth, given the noise of the run."""
     if privacy["protects"]:
         return "proved."
-    return f"SIMULATION: proved for ideal noise, but {privacy['noise']} noise protects nobody."
+    weak = privacy["simulated"]
+    if privacy["noise"] in weak.values():  # that of every part
+        return f"SIMULATION: proved for ideal noise, but {privacy['noise']} noise protects nobody."
+    parts = "; ".join(f"that of {_PARTS[p]} is {noise}, {_SECURE[p]}" for p, noise in weak.items())
+    return f"SIMULATION: proved for ideal noise, but not all of it protects: {parts}."
 
 
 def sparkline(values: np.ndarray, width: int = 50) -> str:

@@ -1,0 +1,19 @@
+"""The settings that an audit depends on: not the city, the days or the seed."""
+
+from typing import Any
+
+from dnatrace.runs.config import RunConfig
+
+_RATES = ("false_positive_rate", "false_negative_rate")
+_TEST_ERRORS = (*_RATES, *(f"believed_{name}" for name in _RATES))  # what phones believe
+_SECTIONS = ("method", "privacy", "seir")
+# Settings that an audit depends on; of a policy whether phones keep a diary, with another decoder.
+READ = (*_SECTIONS, "policy", *(f"tests.{key}" for key in _TEST_ERRORS))
+
+
+def audited_settings(config: RunConfig) -> dict[str, Any]:
+    """Return the values that an audit depends on."""
+    values = config.effective()
+    kept = {key: values[key] for key in ("schema", *_SECTIONS) if key in values}
+    tests = values.get("tests", {})
+    return kept | {"tests": {key: tests[key] for key in _TEST_ERRORS if tests.get(key) is not None}}
