@@ -55,6 +55,43 @@ def test_the_first_infections_count_from_day_one_on():
     assert 4.0 < metrics.reproduction_numbers(np.array([0.0, 0.0, 0.0, 4.0]), 5)[-1] < 7.0
 
 
+def test_imported_infections_transmit_but_were_not_caught_here():
+    new, imported = np.array([0.0, 3.0, 0.0, 4.0, 6.0]), np.array([0.0, 3.0, 0.0, 4.0, 0.0])
+    numbers = metrics.reproduction_numbers(new, 5, imported)
+    assert numbers[:4] == pytest.approx(np.zeros(4))
+    assert numbers[4] == metrics.reproduction_numbers(new, 5)[4] > 0.0
+
+
+def contact_list(path, n_people=300):
+    rows = [f"{a},{(a + 1 + day) % n_people},{day}" for day in range(7) for a in range(n_people)]
+    path.write_text("sender,receiver,day\n" + "\n".join(rows) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["city", "replay", "covasim"])
+def test_a_disease_that_does_not_spread_has_no_reproduction_number_above_0(name, tmp_path):
+    simulator = {"name": name, "transmissibility": 0.0, "imports_per_day": 10.0}
+    if name == "covasim":
+        pytest.importorskip("covasim", reason="Covasim is not installed")
+    else:
+        simulator["variant"] = {"first": 50, "from_day": 20}
+    if name == "replay":
+        simulator["contacts"] = contact_list(tmp_path / "contacts.csv")
+    people = {} if name == "replay" else {"people": 300}
+    result = run(RunConfig(method="none", days=30, seed=2, simulator=simulator, **people))
+    daily = result.daily.to_pydict()
+    assert daily["new_infections"] == daily["imported_infections"]
+    assert sum(daily["imported_infections"]) > 100
+    assert set(daily["reproduction_number"]) == {0.0}
+
+
+def test_without_imports_every_infection_is_local(result):
+    daily = result.daily.to_pydict()
+    assert set(daily["imported_infections"]) == {0}
+    expected = metrics.reproduction_numbers(np.array(daily["new_infections"], float), 20)
+    assert daily["reproduction_number"] == expected.tolist()
+
+
 def test_a_curve_that_still_rises_has_not_reached_its_peak():
     settings = {"method": "none", "people": 2000, "initially_infected": 40, "seed": 3}
     rising = run(RunConfig(days=12, **settings))

@@ -98,6 +98,20 @@ class Simulator(Protocol):
 
 
 @runtime_checkable
+class TakesImports(Protocol):
+    """A simulator in which people may be infected from outside."""
+
+    @property
+    def imported(self) -> int:
+        """How many of the people infected first on `day` were infected from outside."""
+
+
+def imported_of(simulator: Simulator) -> int:
+    """Return how many infections of the last day came from outside."""
+    return simulator.imported if isinstance(simulator, TakesImports) else 0
+
+
+@runtime_checkable
 class Resumable(Protocol):
     """A simulator whose changes since day 0 can be transferred to another one built alike."""
 

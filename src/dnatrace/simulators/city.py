@@ -171,6 +171,11 @@ class City(People):
         self._scratch = np.empty(self._room[-1] + 1, dtype=np.int32)
         self._counts = np.empty((self.n_people, 3), dtype=np.int32)
 
+    @property
+    def imported(self) -> int:
+        """How many infections of the last day came from outside, a variant's first included."""
+        return self._disease.imported
+
     def snapshot(self) -> Any:
         """Return the day, who is in isolation and where the disease is; see `Resumable`."""
         return self.day, self._isolated, self._disease.changing()

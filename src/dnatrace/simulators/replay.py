@@ -151,6 +151,11 @@ class Replay(People):
         )
         super().__init__(self._disease.states, self._disease.infected_on)
 
+    @property
+    def imported(self) -> int:
+        """How many infections of the last day came from outside, a variant's first included."""
+        return self._disease.imported
+
     def snapshot(self) -> Any:
         """Return the day, who is in isolation and where the disease is; see `Resumable`."""
         return self.day, self._isolated, self._disease.changing()
