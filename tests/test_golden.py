@@ -114,6 +114,7 @@ def table_of(settings, folder):
         settings |= {"simulator": {"name": "replay", "contacts": contacts}, "people": 200}
     result = dt.run(dt.RunConfig(**settings))
     summary = {k: v for k, v in result.summary.items() if k not in UNNAMED + NEWER}
+    summary["p1"] = result.config.seir.p1  # in the digests also where it has no effect
     summary["privacy"] = {k: v for k, v in summary["privacy"].items() if k not in NEWER_COSTS}
     values = {
         "daily": as_before(result.daily.to_pydict()),

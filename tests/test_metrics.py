@@ -1,10 +1,12 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dnatrace.runs import metrics
+from dnatrace.runs import metrics, presentation, store
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
 
@@ -98,8 +100,15 @@ def test_a_curve_that_still_rises_has_not_reached_its_peak():
     assert rising.summary["day_of_peak"] == 12
     assert rising.summary["peak_reached"] is False
     assert run(RunConfig(days=90, **settings)).summary["peak_reached"] is True
+
+
+def test_an_epidemic_that_never_began_has_no_day_of_its_peak(tmp_path, capsys):
     nobody = run(RunConfig(days=3, people=50, initially_infected=0))
     assert nobody.summary["peak_reached"] is True
+    assert nobody.summary["day_of_peak"] is None
+    presentation.show_run(nobody)
+    assert re.search(r"Day of the peak +│ +– ", capsys.readouterr().out)
+    store.write_run(nobody, tmp_path)  # draws it
 
 
 @pytest.fixture(scope="module")

@@ -387,11 +387,12 @@ def test_one_run_can_be_listed_and_costs_that_are_none_are_a_dash(result, tmp_pa
     assert command("list", tmp_path).returncode == 0
 
 
-def test_a_sweep_names_a_run_that_is_damaged(tmp_path):
+@pytest.mark.parametrize("damaged", ["groups.parquet", "summary.json"])
+def test_a_sweep_names_a_run_that_is_damaged(tmp_path, damaged):
     (tmp_path / "study.toml").write_text("preset = 'quick'\npeople = 60\ndays = 2\nseeds = [1]\n")
     config = load_config(preset="quick", overrides={"people": 60, "days": 2})
     path = store.write_run(run(config), tmp_path / "runs")
-    (path / "groups.parquet").write_bytes(b"x")
+    (path / damaged).write_bytes(b"x")
     done = command("sweep", "study.toml", "--store", "runs", cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert f"runs/{path.name}: is damaged, remove it: " in done.stderr

@@ -207,7 +207,7 @@ class Meter:
                 series["infected_with_asymptomatic"].max() / n
             ),
             "peak_exposed_or_infected": float(exposed_or_infected.max() / n),
-            "day_of_peak": int(series["day"][infected.argmax()]),
+            "day_of_peak": int(series["day"][infected.argmax()]) if infected.any() else None,
             "peak_reached": infected.size < 2 or int(infected.argmax()) < infected.size - 1,
             "attack_rate": float(series["ever_infected"][-1] / n),
             "deaths": float(series["death"][-1] / n),

@@ -81,6 +81,10 @@ class CitySettings(SimulatorSettings):
         """Return which changes over time have no effect in a run of `n_days` days."""
         return without_effect(self.vaccination, self.variant, self.distancing, n_days)
 
+    def counts(self) -> dict[str, float]:
+        """Return how many people come from outside."""
+        return {"variant.first": self.variant.first, "imports_per_day": self.imports_per_day}
+
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the city of these settings on day 0."""
         return City(

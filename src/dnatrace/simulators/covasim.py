@@ -111,6 +111,10 @@ class CovasimSettings(SimulatorSettings):
         0.0, "mean infections from outside per day, if all were susceptible"
     )
 
+    def counts(self) -> dict[str, float]:
+        """Return how many people are infected from outside."""
+        return {"imports_per_day": self.imports_per_day}
+
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
         return Covasim(
