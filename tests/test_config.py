@@ -5,10 +5,21 @@ import re
 import pytest
 
 from dnatrace.errors import InputError
+from dnatrace.runs import presentation
+from dnatrace.runs import run as runs
 from dnatrace.runs.config import SCHEMA, RunConfig, load_config
 from dnatrace.runs.presets import preset_names
 from dnatrace.runs.run import build_simulator
 from dnatrace.simulators import covasim, openabm
+
+
+@pytest.mark.parametrize(("method", "reads"), [("headcount", False), ("fn", True)])
+def test_what_phones_believe_is_told_only_where_it_has_an_effect(method, reads, capsys):
+    config = load_config(overrides={"method": method, "p1": 0.3, "people": 200, "days": 3})
+    result = runs.run(config)
+    presentation.show_run(result)
+    assert result.summary["p1"] == (0.3 if reads else None)
+    assert ("phones believe p1 0.3" in capsys.readouterr().out) == reads
 
 
 def test_presets_all_load():

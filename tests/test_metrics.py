@@ -1,10 +1,12 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dnatrace.runs import metrics
+from dnatrace.runs import metrics, presentation, store
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
 
@@ -55,14 +57,58 @@ def test_the_first_infections_count_from_day_one_on():
     assert 4.0 < metrics.reproduction_numbers(np.array([0.0, 0.0, 0.0, 4.0]), 5)[-1] < 7.0
 
 
+def test_imported_infections_transmit_but_were_not_caught_here():
+    new, imported = np.array([0.0, 3.0, 0.0, 4.0, 6.0]), np.array([0.0, 3.0, 0.0, 4.0, 0.0])
+    numbers = metrics.reproduction_numbers(new, 5, imported)
+    assert numbers[:4] == pytest.approx(np.zeros(4))
+    assert numbers[4] == metrics.reproduction_numbers(new, 5)[4] > 0.0
+
+
+def contact_list(path, n_people=300):
+    rows = [f"{a},{(a + 1 + day) % n_people},{day}" for day in range(7) for a in range(n_people)]
+    path.write_text("sender,receiver,day\n" + "\n".join(rows) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["city", "replay", "covasim"])
+def test_a_disease_that_does_not_spread_has_no_reproduction_number_above_0(name, tmp_path):
+    simulator = {"name": name, "transmissibility": 0.0, "imports_per_day": 10.0}
+    if name == "covasim":
+        pytest.importorskip("covasim", reason="Covasim is not installed")
+    else:
+        simulator["variant"] = {"first": 50, "from_day": 20}
+    if name == "replay":
+        simulator["contacts"] = contact_list(tmp_path / "contacts.csv")
+    people = {} if name == "replay" else {"people": 300}
+    result = run(RunConfig(method="none", days=30, seed=2, simulator=simulator, **people))
+    daily = result.daily.to_pydict()
+    assert daily["new_infections"] == daily["imported_infections"]
+    assert sum(daily["imported_infections"]) > 100
+    assert set(daily["reproduction_number"]) == {0.0}
+
+
+def test_without_imports_every_infection_is_local(result):
+    daily = result.daily.to_pydict()
+    assert set(daily["imported_infections"]) == {0}
+    expected = metrics.reproduction_numbers(np.array(daily["new_infections"], float), 20)
+    assert daily["reproduction_number"] == expected.tolist()
+
+
 def test_a_curve_that_still_rises_has_not_reached_its_peak():
     settings = {"method": "none", "people": 2000, "initially_infected": 40, "seed": 3}
     rising = run(RunConfig(days=12, **settings))
     assert rising.summary["day_of_peak"] == 12
     assert rising.summary["peak_reached"] is False
     assert run(RunConfig(days=90, **settings)).summary["peak_reached"] is True
+
+
+def test_an_epidemic_that_never_began_has_no_day_of_its_peak(tmp_path, capsys):
     nobody = run(RunConfig(days=3, people=50, initially_infected=0))
     assert nobody.summary["peak_reached"] is True
+    assert nobody.summary["day_of_peak"] is None
+    presentation.show_run(nobody)
+    assert re.search(r"Day of the peak +│ +– ", capsys.readouterr().out)
+    store.write_run(nobody, tmp_path)  # draws it
 
 
 @pytest.fixture(scope="module")

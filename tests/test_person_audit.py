@@ -15,7 +15,7 @@ from dnatrace.privacy.accounting import Ledger, Unit, UnprovenEvent
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.runs import measured
 from dnatrace.runs.audits import as_stated
-from dnatrace.runs.config import PrivacySettings, RunConfig
+from dnatrace.runs.config import RunConfig
 from dnatrace.runs.person_audits import (
     ScoreSample,
     audit_person,
@@ -23,6 +23,7 @@ from dnatrace.runs.person_audits import (
     tell,
     with_noise,
 )
+from dnatrace.runs.sections import PrivacySettings
 from dnatrace.runs.worlds import Test, World, WorldName, day_of, worlds
 
 from .command_line import run as dnatrace

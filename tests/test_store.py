@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -51,10 +52,113 @@ def test_a_run_directory_is_complete_and_reproducible(result, tmp_path):
 
 def test_an_earlier_run_is_replaced_whole(result, tmp_path):
     directory = store.write_run(result, tmp_path)
-    (directory / "stray").touch()
+    (directory / "daily.csv").write_text("stale")
+    (directory / "report.html").write_text("stale")  # of the run before; written anew afterwards
     assert store.write_run(result, tmp_path) == directory
-    assert not (directory / "stray").exists()
+    assert (directory / "daily.csv").read_text() != "stale"
+    assert not (directory / "report.html").exists()
     assert [p.name for p in tmp_path.iterdir()] == [CONFIG.digest]
+
+
+def test_all_files_of_a_run_are_known_as_ours(result, tmp_path):
+    directory = store.write_run(result, tmp_path, label="a label")
+    assert {path.name for path in directory.iterdir()} | {"report.html"} == store.OURS
+
+
+def add_own_files(directory):
+    (directory / "my-figure.png").write_bytes(b"mine")
+    (directory / "notes" / "deep").mkdir(parents=True)
+    (directory / "notes" / "deep" / "summary.json").write_text("my notes")
+    (directory / "link").symlink_to("my-figure.png")
+
+
+def has_own_files(directory):
+    return (
+        (directory / "my-figure.png").read_bytes() == b"mine"
+        and (directory / "notes" / "deep" / "summary.json").read_text() == "my notes"
+        and (directory / "link").is_symlink()
+        and (directory / "link").read_bytes() == b"mine"
+    )
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_run_written_again_keeps_the_files_of_its_reader(result, tmp_path, monkeypatch, links):
+    directory = store.write_run(result, tmp_path)
+    add_own_files(directory)
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    store.write_run(result, tmp_path)
+    assert has_own_files(directory)
+    assert {p.name for p in directory.iterdir()} - store.OURS == {"my-figure.png", "notes", "link"}
+    assert [p.name for p in tmp_path.iterdir()] == [CONFIG.digest]
+
+
+def no_links(*_, **__):
+    raise OSError(errno.EPERM, "Operation not permitted")
+
+
+def test_files_of_readers_outlast_an_interrupt_at_every_step(tmp_path, monkeypatch):
+    store.write_files(FILES, tmp_path, DIGEST)
+    add_own_files(tmp_path / DIGEST)
+    rename, sync, calls = Path.rename, store._sync_directory, []
+
+    def interrupted_at(step, function):
+        def call(*arguments):
+            calls.append(function)
+            if len(calls) == step:
+                raise KeyboardInterrupt
+            return function(*arguments)
+
+        return call
+
+    for step in range(1, 30):
+        calls.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "rename", interrupted_at(step, rename))
+            patched.setattr(store, "_sync_directory", interrupted_at(step, sync))
+            try:
+                store.write_files(FILES, tmp_path, DIGEST, replace=True)
+            except KeyboardInterrupt:
+                pass
+            else:
+                break
+        store.clear_leftovers(tmp_path)
+        assert has_own_files(tmp_path / DIGEST)
+        assert {p.name for p in (tmp_path / DIGEST).iterdir()} >= set(FILES)
+    assert step > 5
+    assert has_own_files(tmp_path / DIGEST)
+
+
+def test_a_writer_killed_between_two_renames_loses_no_file(tmp_path):
+    dead = dead_process()
+    add_own_files(leftover(tmp_path, process=dead, kind="old"))
+    leftover(tmp_path, process=dead)  # the new one, complete but for its name
+    store.clear_leftovers(tmp_path)
+    assert has_own_files(tmp_path / DIGEST)
+    assert [p.name for p in tmp_path.iterdir()] == [DIGEST]
+
+
+def test_files_are_carried_over_when_another_writer_was_first(tmp_path):
+    store.write_files(FILES, tmp_path, DIGEST)
+    old = leftover(tmp_path, process=dead_process(), kind="old")
+    add_own_files(old)
+    (tmp_path / DIGEST / "notes").mkdir()
+    (tmp_path / DIGEST / "notes" / "newer").touch()
+    store.clear_leftovers(tmp_path)
+    assert has_own_files(tmp_path / DIGEST)
+    assert (tmp_path / DIGEST / "notes" / "newer").exists()
+    assert not old.exists()
+
+
+def test_files_that_cannot_be_carried_over_stay_where_they_are(tmp_path, monkeypatch, caplog):
+    store.write_files(FILES, tmp_path, DIGEST)
+    old = leftover(tmp_path, process=dead_process(), kind="old")
+    add_own_files(old)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "_link", no_space)
+        store.clear_leftovers(tmp_path)
+    assert "your files are kept there: No space left" in caplog.text
+    assert has_own_files(old)
 
 
 def no_space(*_):
@@ -283,11 +387,12 @@ def test_one_run_can_be_listed_and_costs_that_are_none_are_a_dash(result, tmp_pa
     assert command("list", tmp_path).returncode == 0
 
 
-def test_a_sweep_names_a_run_that_is_damaged(tmp_path):
+@pytest.mark.parametrize("damaged", ["groups.parquet", "summary.json"])
+def test_a_sweep_names_a_run_that_is_damaged(tmp_path, damaged):
     (tmp_path / "study.toml").write_text("preset = 'quick'\npeople = 60\ndays = 2\nseeds = [1]\n")
     config = load_config(preset="quick", overrides={"people": 60, "days": 2})
     path = store.write_run(run(config), tmp_path / "runs")
-    (path / "groups.parquet").write_bytes(b"x")
+    (path / damaged).write_bytes(b"x")
     done = command("sweep", "study.toml", "--store", "runs", cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert f"runs/{path.name}: is damaged, remove it: " in done.stderr

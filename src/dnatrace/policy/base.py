@@ -13,6 +13,7 @@ from dnatrace.policy.isolation import IsolationRules
 from dnatrace.privacy.accounting import SelectionEvent
 from dnatrace.privacy.release import Released
 from dnatrace.records import DayContacts
+from dnatrace.simulators.base import SimulatorSettings
 
 Ids = NDArray[np.int64]
 
@@ -170,6 +171,15 @@ class PolicySettings(Plugin):
     def acts_alone(self) -> bool:
         """Whether it does anything without scores."""
         return False
+
+    def notices(self, simulator: SimulatorSettings) -> list[str]:
+        """Return which settings have no effect with each other or in a simulator, and why."""
+        del simulator
+        return []
+
+    def budgets(self) -> list[tuple[str, float, str]]:
+        """Return key and share of every budget in use, and what follows if it is nobody."""
+        return []
 
     def without_scores(self) -> Self:
         """Return the settings for meaningless scores: the keys in `by_score` at their defaults."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dnatrace.policy import stays
 from dnatrace.policy.base import Evening, Ids, Measures, Policy, PolicySettings, Situation
 from dnatrace.policy.highest_scores import HighestScores
-from dnatrace.policy.household import Household, HouseholdSettings
+from dnatrace.policy.household import Household, HouseholdSettings, Trigger
 from dnatrace.policy.isolation import NEVER, IsolationRules
 from dnatrace.policy.manual import Manual, ManualSettings
 from dnatrace.policy.notification import Notification, NotificationSettings
@@ -25,6 +25,7 @@ from dnatrace.privacy.release import Released
 from dnatrace.records import Diary
 from dnatrace.rng import Stream
 from dnatrace.settings import Share, setting
+from dnatrace.simulators.base import SimulatorSettings
 
 _POSITIVE, _WAITING = "positive", "waiting"
 _OPEN_END = np.iinfo(np.int32).max
@@ -77,6 +78,46 @@ class LeversSettings(PolicySettings):
         """Whether a lever works without scores."""
         alone = (self.symptoms, self.household, self.release_tests, self.manual, self.notification)
         return any(lever.is_on for lever in alone)
+
+    def notices(self, simulator: SimulatorSettings) -> list[str]:
+        """Return which levers do nothing, or less than they say, and why."""
+        told = []
+        if self.household.is_on and not simulator.has_households:
+            only_the_ill = self.household.trigger is Trigger.SYMPTOMS
+            effect = "only the ill themselves stay at home" if only_the_ill else "no effect"
+            told.append(f"household: {effect}: simulator '{simulator.name}' has no households")
+        if self.manual.is_on and not any(self.manual.recall[list(simulator.kinds)]):
+            kinds = ", ".join(kind.name.lower() for kind in simulator.kinds)
+            told.append(
+                f"manual: no effect: the meetings of simulator '{simulator.name}' are of kind "
+                f"{kinds}, for which its share is 0"
+            )
+        ends = any(rules.is_on and rules.negative_ends for rules in self._stays)
+        if self.release_tests.is_on and not ends:
+            told.append("release_tests: no effect: no lever that is on has negative_ends")
+        if self.quarantine.threshold is not None and not self.quarantine.is_on:
+            told.append("quarantine.threshold: no effect: nobody is sent home by score")
+        return told
+
+    @property
+    def _stays(self) -> tuple[Any, ...]:
+        return self.household, self.manual, self.notification, self.quarantine
+
+    def budgets(self) -> list[tuple[str, float, str]]:
+        """Return the budgets of the levers that are on."""
+        symptoms, release, manual = self.symptoms, self.release_tests, self.manual
+        by_score, home = self.quarantine, "nobody is sent home"
+        stays_at_home = symptoms.waits_at_home or any(lever.is_on for lever in self._stays)
+        found = (
+            (symptoms.is_on, "symptoms.capacity", symptoms.capacity, "no tests for symptoms"),
+            (release.is_on, "release_tests.capacity", release.capacity, "no tests for release"),
+            (manual.is_on, "manual.capacity", manual.capacity, "nobody is asked whom they met"),
+            (by_score.is_on, "quarantine.capacity", by_score.capacity, f"{home} by score"),
+            (by_score.is_on, "quarantine.most_at_once", by_score.most_at_once, f"{home} by score"),
+            (True, "most_tests", self.most_tests, "nobody is tested"),
+            (stays_at_home, "most_quarantined", self.most_quarantined, home),
+        )
+        return [(key, share, then) for is_on, key, share, then in found if is_on]
 
     def build(self, isolation: IsolationRules, seed: int) -> Policy:
         """Return the policy of these settings."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from dnatrace.policy.base import Evening, Ids
@@ -43,6 +44,11 @@ class ManualSettings(StayRules):
         """Whether anybody is asked."""
         return self.capacity > 0.0 and self.days > 0
 
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """The probability that somebody is named, by kind of meeting: float64 [kinds]."""
+        return np.array([self.household, self.occupation, self.random])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manual:
@@ -66,8 +72,7 @@ class Manual:
         n_people, rules = evening.alive.size, self.rules
         asked, backlog = self._ask(((*memory, (evening.day, evening.positives))), evening)
         cases = mask_of(asked, n_people)
-        recall = np.array([rules.household, rules.occupation, rules.random])
-        chance = closest_meeting(known.days[-rules.look_back :], cases, recall)
+        chance = closest_meeting(known.days[-rules.look_back :], cases, rules.recall)
         everyone = np.arange(n_people)
         draws = Stream(self.seed, "levers/manual/recall").uniform(everyone, evening.day)
         named = (draws < chance) & ~cases & evening.alive & ~known.exempt(evening.day, rules)

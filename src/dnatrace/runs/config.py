@@ -10,13 +10,12 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
 from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind
-from dnatrace.inference.factorised_neighbours import DEFAULT_ROUNDS, MOST_ROUNDS
 from dnatrace.methods.base import MethodSettings, Setup
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.headcount import HeadcountSettings
@@ -27,12 +26,12 @@ from dnatrace.policy.catalogue import POLICIES
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
-from dnatrace.privacy.lifetimes import Calibration, Target, Unit
-from dnatrace.privacy.noise import FastNoise, Noise, SecureNoise
+from dnatrace.privacy.noise import Noise
+from dnatrace.runs import notices
 from dnatrace.runs.nesting import check_kinds, merge, nested, parse_setting, read_run_file
 from dnatrace.runs.presets import read_preset
 from dnatrace.runs.scenarios import read_scenario
-from dnatrace.seir import SeirParameters
+from dnatrace.runs.sections import P1, PAPER, ModelSettings, PrivacySettings
 from dnatrace.settings import Settings, setting
 from dnatrace.simulators.base import SimulatorSettings
 from dnatrace.simulators.catalogue import SIMULATORS
@@ -44,8 +43,6 @@ DEFAULT_PRESET = "standard"
 SCHEMA = 3
 
 _LOG = logging.getLogger(__name__)
-_PAPER = "DNA paper"
-_P1 = "transmission_per_contact"
 
 if TYPE_CHECKING:
     MethodChoice = MethodSettings
@@ -62,64 +59,6 @@ CATALOGUES: dict[str, Catalogue[Any]] = {
     "simulator": SIMULATORS,
     "policy": POLICIES,
 }
-
-
-class PrivacySettings(Settings):
-    """The guarantee for which the noise is calibrated."""
-
-    epsilon: Annotated[float, Field(gt=0.0)] = setting(1.0, "privacy budget ε", source=_PAPER)
-    delta: Annotated[float, Field(gt=0.0, lt=1.0)] = setting(
-        1e-3, "additive slack of the bound, δ", source=_PAPER
-    )
-    unit: Unit = setting(
-        Unit.RELEASE, "what ε is calibrated for: `person`, `release`, `contact` or `pair`"
-    )
-    noise: Literal["fast", "secure"] = setting("fast", "`fast` (simulation) or `secure`")
-    calibration: Calibration = setting(
-        Calibration.EXACT,
-        "how noise follows from ε and δ: `exact`, `renyi` (more than needed) or `classical` (too "
-        "little far above ε = 1)",
-        source="Balle and Wang 2018; the others as in the authors' programs",
-    )
-
-    @property
-    def target(self) -> Target:
-        """The guarantee for which the noise is calibrated."""
-        return Target(
-            epsilon=self.epsilon, delta=self.delta, unit=self.unit, calibration=self.calibration
-        )
-
-    def source(self, seed: int) -> Noise:
-        """Return the source of noise."""
-        return SecureNoise() if self.noise == "secure" else FastNoise(seed=seed)
-
-
-class ModelSettings(SeirParameters):
-    """The statistical model that phones use, and how long it looks back."""
-
-    window: Annotated[int, Field(ge=1, le=1000, strict=True)] = setting(
-        14, "days of contacts that are kept", source=_PAPER
-    )
-    rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS, strict=True)] = setting(
-        DEFAULT_ROUNDS, "updates of everybody per day", source=_PAPER
-    )
-    contacts_before_tests: bool = setting(
-        False,
-        "whether contacts of a day are dated one day before its tests and change beliefs on the "
-        "day itself; otherwise on the next day. Methods that count contacts refuse it",
-        source="true in the authors' programs",
-    )
-
-    exchange: ExchangeKind | None = setting(
-        None,
-        "what messages are made of: `rounds` of everybody's updates, their sender's `own-tests` "
-        "or their sender's `largest` belief after one exchange; if absent, the method decides",
-    )
-
-    @property
-    def parameters(self) -> SeirParameters:
-        """The parameters of the model alone."""
-        return SeirParameters(p0=self.p0, p1=self.p1, g=self.g, h=self.h)
 
 
 # Keyword arguments and command-line options that live in a section.
@@ -145,14 +84,14 @@ class RunConfig(Settings):
     """
 
     people: Annotated[int, Field(ge=1, strict=True)] = setting(
-        10_000, "size of the population", source=_PAPER
+        10_000, "size of the population", source=PAPER
     )
     days: Annotated[int, Field(ge=1, le=100_000, strict=True)] = setting(
-        100, "length of the run", source=_PAPER
+        100, "length of the run", source=PAPER
     )
     seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = setting(1, "same seed, same result")
     initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = setting(
-        None, "infected on day 0 (5; 25 from 100,000 people on; 50 from 200,000)", source=_PAPER
+        None, "infected on day 0 (5; 25 from 100,000 people on; 50 from 200,000)", source=PAPER
     )
     method: MethodChoice = HeadcountSettings()
     privacy: PrivacySettings = PrivacySettings()
@@ -188,10 +127,17 @@ class RunConfig(Settings):
         return self
 
     def check_people(self, n_people: int | None) -> None:
-        """Raise if more people are infected on day 0 than there are; None if not yet known."""
+        """Raise if more people are infected at once than there are; None if not yet known."""
+        if n_people is None:
+            return
         first, asked = self.initially_infected, "initially_infected" in self.model_fields_set
-        if asked and first is not None and n_people is not None and first > n_people:
+        if asked and first is not None and first > n_people:
             raise InputError(f"initially_infected: {first:,} are more than all {n_people:,} people")
+        for key, count in self.simulator.counts().items():
+            if count > n_people:
+                raise InputError(
+                    f"simulator.{key}: {count:,} are more than all {n_people:,} people"
+                )
 
     @classmethod
     def names_understood(cls) -> list[str]:
@@ -234,6 +180,11 @@ class RunConfig(Settings):
         return self.method.in_world(levers=self.policy.keeps_diary)
 
     @property
+    def acting_policy(self) -> PolicySettings:
+        """The policy as the method lets it act: without scores, levers that need them are off."""
+        return self.policy if self.method.gives_tests else self.policy.without_scores()
+
+    @property
     def own_tests(self) -> bool:
         """Whether messages are functions of their sender's own tests alone."""
         once = self.exchange is ExchangeKind.ROUNDS and self.seir.rounds == 1
@@ -266,8 +217,13 @@ class RunConfig(Settings):
         if self.exchange is not ExchangeKind.ROUNDS:
             idle += [("seir", "rounds")]
         if not self.method.reads_transmission and self.exchange is self.method.exchange_kind:
-            idle += [("seir", _P1)]
+            idle += [("seir", P1)]
         return idle + ([("people", None)] if self.n_people is None else [])
+
+    @property
+    def believed_transmission(self) -> float | None:
+        """What phones believe one contact transmits, p1; None where that has no effect."""
+        return None if ("seir", P1) in self.idle() else self.seir.p1
 
     @property
     def digest(self) -> str:
@@ -355,7 +311,7 @@ def load_config(
     config = RunConfig(**values)
     if not asked:
         config.model_fields_set.discard("initially_infected")
-    _tell_what_is_idle(given, config)
+    notices.tell_what_is_idle(given, config, CATALOGUES)
     return config
 
 
@@ -381,20 +337,3 @@ def _with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
             if full.get(key, key) != key:
                 _LOG.info("%s.%s is now called %s.%s", section, key, section, full[key])
     return named
-
-
-def _tell_what_is_idle(given: Mapping[str, Any], config: RunConfig) -> None:
-    """Report which given settings have no effect with the chosen method."""
-    for told in config.simulator.without_effect(config.days):
-        _LOG.warning("simulator.%s: no effect", told)
-    believed = given.get("seir")
-    if isinstance(believed, Mapping) and _P1 in believed and ("seir", _P1) in config.idle():
-        name = config.method.name
-        _LOG.warning("seir.%s (p1) has no effect with method '%s'", _P1, name)
-    if config.tests.believed.misleads:
-        _LOG.warning("the error rates of tests add up to more than 1: tests mislead")
-    for section, catalogue in CATALOGUES.items():
-        held, name = given.get(section), getattr(config, section).name
-        for key in held if isinstance(held, Mapping) and name in catalogue else ():
-            if catalogue.ignores(name, key) and key not in catalogue:
-                _LOG.warning("%s.%s has no effect with %s '%s'", section, key, section, name)

@@ -38,12 +38,13 @@ def draw_epidemic(figure: Figure, daily: pa.Table, summary: dict[str, Any]) -> A
     peak_day = summary["day_of_peak"]
     peak = SUMMARY["peak_infected"].in_unit(summary["peak_infected"], people)
     for key, note, colour in (
-        ("infected", f", peak {shown(peak)} on day {peak_day}", VERMILION),
+        ("infected", f", peak {shown(peak)} on day {peak_day}" if peak else "", VERMILION),
         ("exposed", "", ORANGE),
         ("hospitalised", "", BLUE),
     ):
         above.plot(days, values(key), label=_DAILY[key].label + note, color=colour)
-    above.plot(peak_day, peak, "o", color=VERMILION)
+    if peak:
+        above.plot(peak_day, peak, "o", color=VERMILION)
     title = f"{summary['method']} on {summary['simulator']}: {people:,} people"
     above.set_title(f"{title}, seed {summary['seed']}", loc="left")
     key = "isolated_exposed_or_infected"

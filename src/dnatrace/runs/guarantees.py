@@ -15,9 +15,10 @@ from dnatrace.privacy.accounting import (
     UnprovenEvent,
 )
 from dnatrace.privacy.statement import DISCLAIMER, Provenance, statement
-from dnatrace.runs.config import PrivacySettings, RunConfig
+from dnatrace.runs.config import RunConfig
 from dnatrace.runs.floor import beside
 from dnatrace.runs.measured import beside_no_bound
+from dnatrace.runs.sections import PrivacySettings
 
 BESIDE_SCORES = (
     "In addition to scores, the policy of this run tells people, without noise, that somebody they "

@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 
 from dnatrace.gamma import Gamma
 from dnatrace.seir import State
-from dnatrace.simulators.base import N_AGE_GROUPS, SEIR_OF_COURSE, CourseState, Simulator
+from dnatrace.simulators.base import (
+    N_AGE_GROUPS,
+    SEIR_OF_COURSE,
+    CourseState,
+    Simulator,
+    imported_of,
+)
 from dnatrace.tracing import DayLog
 
 # Generation time of the city's disease, days: the gamma of infectiousness by age of infection.
@@ -40,14 +46,19 @@ def average_precision(scores: NDArray[Any], positive: NDArray[np.bool_]) -> floa
     return float((positives_at_least / people_at_least).mean())
 
 
-def reproduction_numbers(new_infections: NDArray[Any], first: int) -> NDArray[np.float64]:
+def reproduction_numbers(
+    new_infections: NDArray[Any], first: int, imported: NDArray[Any] | float = 0.0
+) -> NDArray[np.float64]:
     """Return the instantaneous reproduction number by day, NaN while nobody could transmit.
 
     Args:
         new_infections: new infections per day, from day 1 on.
         first: how many were infected on day 0.
+        imported: how many of the new infections came from outside, per day. They transmit like all
+            others, and nobody here infected them.
 
-    Reference: Cori et al. 2013, equation 1 without smoothing, with the gamma generation time.
+    Reference: Cori et al. 2013, equation 1 without smoothing, with the gamma generation time;
+    Thompson et al. 2019 for imported cases.
     """
     shape = (GENERATION_MEAN / GENERATION_SD) ** 2
     generation = Gamma(shape, GENERATION_MEAN / shape)
@@ -56,7 +67,7 @@ def reproduction_numbers(new_infections: NDArray[Any], first: int) -> NDArray[np
     infections = np.concatenate([[first], new_infections])
     pressure = np.array([infections[:t][::-1] @ weights[:t] for t in range(1, n + 1)])
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(pressure > 0, new_infections / pressure, np.nan)
+        return np.where(pressure > 0, (new_infections - imported) / pressure, np.nan)
 
 
 class Meter:
@@ -95,6 +106,7 @@ class Meter:
             "infected_with_asymptomatic": int(counts[3:8].sum()),  # states 3–7
             # New infections count everybody who left S, so E, too, whereas `infected` is I alone.
             "new_infections": ever - self._n_infected_before,
+            "imported_infections": imported_of(self._simulator),
             "ever_infected": ever,
             "contacts": int(log.contacts.senders.size),
             "messages_in_window": int(log.public.counts.sum()),
@@ -166,8 +178,10 @@ class Meter:
     def daily(self) -> dict[str, list[Any]]:
         """Return the series by column, one value per day."""
         columns = {key: [row[key] for row in self._rows] for key in self._rows[0]}
-        new = np.array(columns["new_infections"], dtype=np.float64)
-        rt = reproduction_numbers(new, self._n_first)
+        new, imported = (
+            np.array(columns[f"{kind}_infections"], np.float64) for kind in ("new", "imported")
+        )
+        rt = reproduction_numbers(new, self._n_first, imported)
         columns["reproduction_number"] = [float(v) if np.isfinite(v) else None for v in rt]
         return columns
 
@@ -193,7 +207,7 @@ class Meter:
                 series["infected_with_asymptomatic"].max() / n
             ),
             "peak_exposed_or_infected": float(exposed_or_infected.max() / n),
-            "day_of_peak": int(series["day"][infected.argmax()]),
+            "day_of_peak": int(series["day"][infected.argmax()]) if infected.any() else None,
             "peak_reached": infected.size < 2 or int(infected.argmax()) < infected.size - 1,
             "attack_rate": float(series["ever_infected"][-1] / n),
             "deaths": float(series["death"][-1] / n),

@@ -26,8 +26,10 @@ def show_run(result: RunResult) -> None:
     s = result.summary
     title = (
         f"{s['method']} on {s['simulator']}: {s['people']:,} people, {s['days']} days, "
-        f"seed {s['seed']}, phones believe p1 {s['p1']}"
+        f"seed {s['seed']}"
     )
+    if s["p1"] is not None:
+        title += f", phones believe p1 {s['p1']}"
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")

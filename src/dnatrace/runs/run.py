@@ -32,7 +32,7 @@ from dnatrace.methods.kinds import PrivateMethod
 from dnatrace.methods.ranker import OutsideSettings, as_method
 from dnatrace.policy.laboratory import Laboratory
 from dnatrace.privacy.accounting import Ledger
-from dnatrace.runs import guarantees
+from dnatrace.runs import guarantees, notices
 from dnatrace.runs.checkpoint import DEFAULT_EVERY, Begun, Checkpoint
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import Meter
@@ -43,7 +43,6 @@ from dnatrace.simulators.base import Simulator, SimulatorSetup
 from dnatrace.tracing import Loop
 
 _LOG = logging.getLogger(__name__)
-_NOBODY = "tests.capacity %g of %d people is less than one test per day: nobody is tested by score"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -160,7 +159,8 @@ def run(
     asked = _asked(config, method, name)
     loop = build_loop(config, method=method)
     built = {"build": time.perf_counter() - start}
-    _tell_if_nobody_is_tested(loop)
+    for line in notices.too_small(asked, loop.simulator.n_people):
+        _LOG.warning("%s", line)
     kept = _checkpoint(asked, method, name, checkpoint, checkpoint_every)
     ledger, meter = _run_days(loop, config.days, track=track, watch=watch, kept=kept)
     seconds = built | meter.seconds() | {"total": time.perf_counter() - start}
@@ -176,14 +176,9 @@ def run(
         ledger=ledger,
         seconds={k: round(v, 4) for k, v in seconds.items()},
         provenance=provenance(asked)
-        | {"simulator": getattr(loop.simulator, "source", "built in")}
+        | {"simulator": getattr(loop.simulator, "source", config.simulator.availability()[1])}
         | nameless,
     )
-
-
-def _tell_if_nobody_is_tested(loop: Loop) -> None:
-    if loop.most_tests == 0 < loop.laboratory.rules.capacity:
-        _LOG.warning(_NOBODY, loop.laboratory.rules.capacity, loop.simulator.n_people)
 
 
 def _run_days(
@@ -252,8 +247,7 @@ def build_loop(config: RunConfig, *, method: Any = None, with_messages: bool = F
     """
     seir, tests, policy = config.seir, config.tests, config.policy
     if method is None and not config.method.gives_tests:
-        tests = tests.model_copy(update={"capacity": 0.0})
-        policy = policy.without_scores()
+        tests, policy = tests.model_copy(update={"capacity": 0.0}), config.acting_policy
     tracer = (
         config.tracer.build(config.method_setup())
         if method is None
@@ -347,7 +341,7 @@ def describe(config: RunConfig, n_people: int) -> dict[str, Any]:
         "seed": config.seed,
         "method": config.method.name,
         "simulator": config.simulator.name,
-        "p1": config.seir.p1,
+        "p1": config.believed_transmission,
         "config_digest": config.digest,
         "version": __version__,
     }

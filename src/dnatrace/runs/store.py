@@ -4,7 +4,7 @@ A run is written under a temporary name and renamed when every file is on disk, 
 with the name of a digest is always complete, even after a crash or a power failure, and no matter
 who else writes into the store at the same time. Everything in it except `timing.json` and
 `label.txt` (the name that a person gave it) is the same for every run of one configuration and
-code.
+code. Files that people put there themselves stay when a run is written again.
 """
 
 import errno
@@ -35,6 +35,14 @@ from dnatrace.runs.run import RunResult
 
 _LOG = logging.getLogger(__name__)
 NOT_REPRODUCIBLE = frozenset({"timing.json", "label.txt"})
+# What runs write into their directory. Everything else in it is somebody's own.
+OURS = frozenset(
+    {
+        *("config.json", "summary.json", "provenance.json", "timing.json", "ledger.json"),
+        *("statement.txt", "daily.parquet", "daily.csv", "groups.parquet", "groups.csv"),
+        *("epidemic.png", "epidemic.svg", "label.txt", "report.html"),
+    }
+)
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 # .<digest>.<machine>-<process>-<random>.partial (being written) or .old (being replaced)
 _UNFINISHED = re.compile(r"\.(.+)\.([0-9a-f]{12})-(\d+)-[0-9a-f]+\.(partial|old)")
@@ -45,8 +53,9 @@ _ABANDONED_SECONDS = 24 * 3600.0  # for writers on other machines; writing takes
 def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Path:
     """Write a run with its figure and return its directory; an earlier one is replaced.
 
-    A label names the run for people and changes nothing else; without one the label of the earlier
-    run stays. What dead writers left in the store is cleared first.
+    Files in the directory that no run writes are kept. A label names the run for people and changes
+    nothing else; without one the label of the earlier run stays. What dead writers left in the
+    store is cleared first.
 
     Raises:
         InputError: the store cannot be written; nothing is left behind and the earlier run stays.
@@ -131,7 +140,8 @@ def write_files(
     """Put a run into a store, whole or not at all, and return whether this copy was kept.
 
     Guarantee: a directory of that name is complete at every moment; files, directory and store are
-    on disk when this returns. Of two writers of one run the first wins, unless `replace`.
+    on disk when this returns. Of two writers of one run the first wins, unless `replace`. What
+    people put into a directory that is replaced is in the new one, too.
 
     Raises:
         InputError: the store cannot be written; nothing is left behind and an earlier run stays.
@@ -147,8 +157,12 @@ def write_files(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+        replaced = final.exists() and (replace or not is_complete(final))
+        if replaced:
+            with suppress(FileNotFoundError):  # another writer is replacing it, and carries over
+                _carry_over(final, temporary)
         _sync_directory(temporary)
-        if final.exists() and (replace or not is_complete(final)):
+        if replaced and final.exists():
             final.rename(old)
         stands = _rename(temporary, final)
         _sync_directory(store)
@@ -161,13 +175,52 @@ def write_files(
 
 
 def _put_back(old: Path, final: Path) -> None:
-    """Give a run that was to be replaced its name back, or remove it if it has been replaced."""
+    """Give a run that was to be replaced its name back, or remove it if it has been replaced.
+
+    Before it is removed, whatever people put there and the new one lacks is carried over: another
+    writer may have been first, or a file may have come while the run was written.
+    """
     if not final.exists():
         # Another writer may have been first, or there is nothing to put back.
         with suppress(OSError):
             old.rename(final)
-    if final.exists():
+    if not final.exists() or not old.exists():
+        return
+    try:
+        _carry_over(old, final)
+    except OSError as error:
+        _LOG.warning("%s: your files are kept there: %s", old, error.strerror or error)
+    else:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _carry_over(source: Path, target: Path, ours: frozenset[str] = OURS) -> None:
+    """Let a directory have what people put into another one; what it has already stays as it is.
+
+    A file is not copied but gets a second name, where the file system can do that.
+    """
+    if not source.is_dir():
+        return
+    for path in source.iterdir():
+        place = target / path.name
+        if path.name in ours:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            place.mkdir(exist_ok=True)
+            _carry_over(path, place, ours=frozenset())
+        elif not os.path.lexists(place):
+            _link(path, place)
+    _sync_directory(target)
+
+
+def _link(path: Path, place: Path) -> None:
+    """Give a file, or a symbolic link, a second name; copy it where there are no such links."""
+    try:
+        os.link(path, place, follow_symlinks=False)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except (OSError, NotImplementedError):
+        shutil.copy2(path, place, follow_symlinks=False)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -98,6 +98,20 @@ class Simulator(Protocol):
 
 
 @runtime_checkable
+class TakesImports(Protocol):
+    """A simulator in which people may be infected from outside."""
+
+    @property
+    def imported(self) -> int:
+        """How many of the people infected first on `day` were infected from outside."""
+
+
+def imported_of(simulator: Simulator) -> int:
+    """Return how many infections of the last day came from outside."""
+    return simulator.imported if isinstance(simulator, TakesImports) else 0
+
+
+@runtime_checkable
 class Resumable(Protocol):
     """A simulator whose changes since day 0 can be transferred to another one built alike."""
 
@@ -133,6 +147,9 @@ class SimulatorSettings(Plugin):
     noun: ClassVar[str] = "simulator"
     # Whether it decides the number of people unless the configuration sets one.
     knows_people: ClassVar[bool] = False
+    # Whether people live together, and which kinds of contacts there are.
+    has_households: ClassVar[bool] = True
+    kinds: ClassVar[tuple[ContactKind, ...]] = tuple(ContactKind)
 
     @classmethod
     def figures(cls) -> list[dict[str, str]]:
@@ -143,6 +160,10 @@ class SimulatorSettings(Plugin):
         """Return which of its settings have no effect in a run of `n_days` days, and why."""
         del n_days
         return []
+
+    def counts(self) -> dict[str, float]:
+        """Return its settings that count people, by key: none may exceed the population."""
+        return {}
 
     @abstractmethod
     def build(self, setup: SimulatorSetup) -> Simulator:

@@ -81,6 +81,10 @@ class CitySettings(SimulatorSettings):
         """Return which changes over time have no effect in a run of `n_days` days."""
         return without_effect(self.vaccination, self.variant, self.distancing, n_days)
 
+    def counts(self) -> dict[str, float]:
+        """Return how many people come from outside."""
+        return {"variant.first": self.variant.first, "imports_per_day": self.imports_per_day}
+
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the city of these settings on day 0."""
         return City(
@@ -170,6 +174,11 @@ class City(People):
         np.cumsum(most, out=self._room[1:])
         self._scratch = np.empty(self._room[-1] + 1, dtype=np.int32)
         self._counts = np.empty((self.n_people, 3), dtype=np.int32)
+
+    @property
+    def imported(self) -> int:
+        """How many infections of the last day came from outside, a variant's first included."""
+        return self._disease.imported
 
     def snapshot(self) -> Any:
         """Return the day, who is in isolation and where the disease is; see `Resumable`."""

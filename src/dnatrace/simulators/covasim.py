@@ -111,6 +111,10 @@ class CovasimSettings(SimulatorSettings):
         0.0, "mean infections from outside per day, if all were susceptible"
     )
 
+    def counts(self) -> dict[str, float]:
+        """Return how many people are infected from outside."""
+        return {"imports_per_day": self.imports_per_day}
+
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""
         return Covasim(
@@ -189,7 +193,8 @@ class Covasim(ExternalPeople):
         settings |= {"n_imports": imports_per_day} if imports_per_day > 0.0 else {}
         self._sim = _build(module, settings, seed)
         self._in_isolation = AT_HOME_ONLY if isolation_keeps_household else NOWHERE
-        self._n_days = n_days
+        self._n_days, self._takes_imports = n_days, imports_per_day > 0.0
+        self.imported: int = 0  # infected first, and from outside, on the last day
         super().__init__(self._sim.states())
         self.source: str = f"Covasim {module.__version__}"
         ages = self._sim.ages() // 10
@@ -209,8 +214,12 @@ class Covasim(ExternalPeople):
         presence[~alive] = NOWHERE
         contacts = both_directions(first, second, kinds, presence)
         self._sim.quarantine(self._isolated & alive)
+        n_before = self._sim.n_logged() if self._takes_imports else 0
         self.step()
         self._end_day(self.read_states())
+        if self._takes_imports:
+            targets = self._sim.imported(n_before)
+            self.imported = int((self._infected_on[targets] == self.day).sum())
         return contacts
 
     def step(self) -> None:
@@ -262,6 +271,12 @@ class _Three:
             {name: people[name] for name in _FLAGS},
         )
 
+    def n_logged(self) -> int:
+        return len(self._sim.people.infection_log)
+
+    def imported(self, since: int) -> list[int]:
+        return _from_outside(self._sim.people.infection_log[since:])
+
     def quarantine(self, people: NDArray[np.bool_]) -> None:
         self._sim.people.quarantined[:] = people
         self._sim.people.date_end_quarantine[:] = _ends(people)
@@ -301,6 +316,13 @@ class _Four:
             {name: self._raw(name) for name in _FLAGS},
         )
 
+    def n_logged(self) -> int:
+        return len(self._disease.infection_log)
+
+    def imported(self, since: int) -> list[int]:
+        analysis = importlib.import_module("covasim.analysis")
+        return _from_outside(analysis.make_infection_log(self._sim, start=since))
+
     def quarantine(self, people: NDArray[np.bool_]) -> None:
         self._raw("quarantined")[:] = people
         self._raw("date_end_quarantine")[:] = _ends(people)
@@ -308,6 +330,11 @@ class _Four:
     def step(self) -> None:
         with _global_randomness_kept():
             self._sim.step()
+
+
+def _from_outside(log: list[dict[str, Any]]) -> list[int]:
+    """Return who was imported, each once, of entries of Covasim's log of infections."""
+    return sorted({int(entry["target"]) for entry in log if entry["layer"] == "importation"})
 
 
 def _course_states(

@@ -237,6 +237,7 @@ class Disease:
         self._exposure = np.zeros(n_people)
         self.states: NDArray[np.uint8] = np.zeros(n_people, dtype=np.uint8)
         self.infected_on: NDArray[np.int32] = np.full(n_people, -1, dtype=np.int32)
+        self.imported: int = 0  # infected from outside on the last day
         self._next_states = np.zeros(n_people, dtype=np.uint8)
         self._change_days = np.full(n_people, _course_kernels.NEVER, dtype=np.int32)
         self.times = times.build(age_groups, seed) if times is not None else None
@@ -262,7 +263,9 @@ class Disease:
         if self.times is not None:
             emitted = self.times.emissions(emitted, day)
             susceptible = self.states == CourseState.UNINFECTED
-            self._tolerance[self.times.arrivals(susceptible, day)] = -1.0
+            arrivals = self.times.arrivals(susceptible, day)
+            self._tolerance[arrivals] = -1.0
+            self.imported = arrivals.size
         self._expose(contacts, emitted, self._exposure)
         if self.times is None or not self.times.has_variant.any():
             self._tolerance_reached(day)

@@ -47,6 +47,8 @@ class ReplaySettings(SimulatorSettings):
     """A contact list of your own."""
 
     knows_people: ClassVar[bool] = True
+    has_households: ClassVar[bool] = False
+    kinds: ClassVar[tuple[ContactKind, ...]] = (ContactKind.RANDOM,)
     read_by_content: ClassVar[tuple[str, ...]] = ("contacts",)
     name: Literal["replay"] = setting("replay", NAME)
     contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
@@ -62,6 +64,10 @@ class ReplaySettings(SimulatorSettings):
         """Return which changes over time have no effect in a run of `n_days` days."""
         return without_effect(self.vaccination, self.variant, (), n_days)
 
+    def counts(self) -> dict[str, float]:
+        """Return how many people come from outside."""
+        return {"variant.first": self.variant.first, "imports_per_day": self.imports_per_day}
+
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the replay of these settings on day 0; the list says how many people there are.
 
@@ -73,6 +79,8 @@ class ReplaySettings(SimulatorSettings):
         if setup.isolation_keeps_household:
             raise InputError("isolation.keeps_household: a contact list has no households")
         rows = lists.read_lists(Path(self.contacts)).contacts
+        if rows.columns["sender"].size == 0:
+            raise InputError(f"{self.contacts}: has no rows")
         n_people = setup.n_people
         if n_people is None:
             n_people = tables.infer_people(rows.columns["sender"], rows.columns["receiver"])
@@ -150,6 +158,11 @@ class Replay(People):
             times=times,
         )
         super().__init__(self._disease.states, self._disease.infected_on)
+
+    @property
+    def imported(self) -> int:
+        """How many infections of the last day came from outside, a variant's first included."""
+        return self._disease.imported
 
     def snapshot(self) -> Any:
         """Return the day, who is in isolation and where the disease is; see `Resumable`."""

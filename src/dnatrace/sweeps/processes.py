@@ -1,5 +1,6 @@
 """Do many runs in processes on this machine."""
 
+import logging
 import os
 import signal
 import sys
@@ -192,6 +193,7 @@ def _serve(connection: Connection, threads: int) -> None:
     import numba  # noqa: PLC0415 - in the worker, not before
 
     threading.Thread(target=die_with_parent, daemon=True).start()
+    logging.getLogger("dnatrace").setLevel(logging.ERROR)  # the sweep says it once for all runs
     numba.set_num_threads(min(threads, numba.get_num_threads()))
     connection.send("ready")
     while True:

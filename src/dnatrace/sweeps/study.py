@@ -283,9 +283,9 @@ def _stored(run: Path) -> Found:
     """Return summary and groups of a stored run."""
     try:
         groups = pq.read_table(run / "groups.parquet").to_pylist()
-    except (OSError, pa.ArrowException) as error:
+        return stores.read_json(run, "summary.json"), groups
+    except (OSError, pa.ArrowException, InputError) as error:
         raise InputError(f"{run}: is damaged, remove it: {str(error).splitlines()[0]}") from error
-    return stores.read_json(run, "summary.json"), groups
 
 
 def stored_study(

@@ -15,6 +15,7 @@ Several `[[grid]]` blocks are swept one after another, each with its own keys; a
 """
 
 import itertools
+import json
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -25,6 +26,7 @@ from typing import Any, TypedDict
 from dnatrace.errors import InputError
 from dnatrace.files import check_directory
 from dnatrace.methods.base import release_of
+from dnatrace.runs import notices
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
 from dnatrace.runs.nesting import flatten, read_toml
@@ -211,6 +213,9 @@ def sweep(
     if not missing:
         return report
     check_directory(store)
+    told = _Told()
+    for config in missing:
+        told.of(config, config.n_people)
     finished = execute(
         missing,
         workers=workers,
@@ -220,9 +225,25 @@ def sweep(
     with closing(finished):  # ends the workers, also when this is interrupted
         for run in track(finished, len(missing)) if track else finished:
             _keep(run, store, report)
+            if run.files is not None:  # now the people of a contact list are known, too
+                told.of(run.config, json.loads(run.files["summary.json"])["people"])
             if fail_fast and report.failed:
                 break
     return report
+
+
+class _Told:
+    """What a person has been told about the runs of a sweep, each line once."""
+
+    def __init__(self) -> None:
+        self._lines: set[str] = set()
+
+    def of(self, config: RunConfig, n_people: int | None) -> None:
+        """Tell which budgets of a run are nobody; workers do not say so themselves."""
+        for line in notices.too_small(config, n_people) if n_people is not None else ():
+            if line not in self._lines:
+                _LOG.warning("%s", line)
+            self._lines.add(line)
 
 
 def missing_runs(configs: Sequence[RunConfig], store: Path) -> list[RunConfig]:
