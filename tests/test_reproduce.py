@@ -438,6 +438,7 @@ def test_small_runs_say_so_and_judge_no_number(tmp_path, monkeypatch):
     assert all(c.note.startswith("SMALL VERSION") for c in areas)
     assert not any(".safetensors" in c.claim for c in claims)
     assert any("network 'dna" in c.claim for c in claims)
+    assert len({c.claim for c in claims}) == len(claims)  # each says what it is about
     shown = commands._verdicts(claims, commands.Target.AUC, True, None).shown[1]
     printed = {column.header: list(column.cells) for column in shown.columns}
     assert len(list(filter(None, printed["its verdict"]))) >= len(areas) > 0
