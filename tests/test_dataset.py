@@ -465,11 +465,15 @@ def test_people_without_the_app_are_left_out(generated):
     assert plan.config.app.adoption == 0.8
 
 
-def test_no_epidemic_gives_no_samples(tmp_path):
+def test_no_epidemic_gives_no_samples_and_says_so(tmp_path, caplog):
     settings = ("initially_infected=0", "method=none")
     plan = training_data.plan_dataset(people=100, days=3, settings=settings)
     training_data.generate(plan, tmp_path / "data")
     assert len(read_samples(tmp_path / "data", "train")) == 0
+    wanted = "no sample of somebody in state I in train, validation, test: more people or days"
+    assert [record.getMessage() for record in caplog.records] == [wanted]
+    with pytest.raises(InputError, match="holds a dataset already; --force replaces it"):
+        training_data.generate(plan, tmp_path / "data")
 
 
 def test_defaults_are_the_papers_size():

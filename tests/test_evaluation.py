@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
+from dnatrace.networks.decoder import decoder_path
 from dnatrace.networks.runtime import load_model
 from dnatrace.privacy.gaussian import gaussian_sigma
 from dnatrace.runs.metrics import area_under_roc
@@ -350,3 +351,10 @@ def test_dataset_and_evaluate_from_an_empty_directory(tmp_path, directory):
     assert (clash.returncode, clash.stderr.count("\n")) == (2, 1)
     assert "seed 7001" in clash.stderr
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("given", ["headcount", decoder_path("headcount")])
+def test_a_decoder_is_not_evaluated(given):
+    done = run_command("evaluate", given)
+    wanted = f"dnatrace: '{given}' is a decoder; only networks of dna can be evaluated\n"
+    assert (done.returncode, done.stderr) == (2, wanted)

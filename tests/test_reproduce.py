@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from dnatrace.paper.claims import published_rows, published_value
 from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
 from dnatrace.paper.verdicts import Verdict, judge_bound, judge_number, judge_order
 from dnatrace.runs.config import load_config
+from dnatrace.runs.console import print_table
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.spread import Spread
@@ -188,7 +190,7 @@ def test_files_of_a_reproduction(here, target, tmp_path, monkeypatch, capsys):
     assert {r["setting"] for r in rows} == {"published", "best reading", "best"}
     both = [c for c in claims if c["best_reading"]]
     assert {c["claim"] for c in both} >= {c["claim"] for c in numbers}
-    assert list(commands._rows(claims)[0])[-3:] == ["verdict", "best reading", "its verdict"]
+    assert list(commands._rows(claims)[0])[-2:] == ["verdict", "best\nreading"]
     assert {r["runs"] for r in rows} == {"2"}
     page = (tmp_path / f"{target}.md").read_text()
     assert "SMALL VERSION: 60 people, 3 days, 2 seeds" in page
@@ -203,6 +205,65 @@ def test_files_of_a_reproduction(here, target, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sweeps, "execute", None)  # everything is in the store
     commands.reproduce(commands.Target(target), **arguments)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
+
+
+def test_files_of_another_command_are_kept(tmp_path, monkeypatch):
+    """The work does not begin: nothing is lost, and nothing is done in vain."""
+    monkeypatch.setattr(commands, "start", lambda quiet: None)
+    monkeypatch.setattr(commands, "_with_runs", lambda *_: commands.Answer(values="done"))
+    monkeypatch.setattr(commands, "_choose_gammas", lambda *_: commands.Answer(values="done"))
+
+    def ask(target="figure", **more):
+        commands.reproduce(commands.Target(target), out=tmp_path, as_json=True, **more)
+
+    (tmp_path / "figure.md").write_text("my own notes")
+    with pytest.raises(InputError, match=r"figure.md: exists already; --force replaces it"):
+        ask(quick=True)
+    ask(quick=True, force=True)
+    (tmp_path / "figure.json").write_text('{"command": "dnatrace reproduce figure"}')
+    ask()  # the same command writes its files again
+    ask("table")
+    ask(fresh=True)
+    for other in ({"quick": True}, {"method": "dpfn-s"}, {"seeds": 2}):
+        with pytest.raises(InputError, match="was made by `dnatrace reproduce figure`; --force"):
+            ask(**other)
+    assert (tmp_path / "figure.md").read_text() == "my own notes"
+    (tmp_path / "best_gamma.csv").touch()
+    for damaged in ("", "[]", "{}", '{"command": 1}'):
+        (tmp_path / "best_gamma.json").write_text(damaged)
+        with pytest.raises(InputError, match=r"best_gamma.csv: exists already"):
+            ask("gamma")
+    (tmp_path / "figure.svg").mkdir()
+    with pytest.raises(InputError, match=r"figure.svg: is a directory"):
+        ask(force=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "fresh", "files"),
+    [("figure", True, "figure-fresh"), ("readings", True, "readings-search-verdicts")],
+)
+def test_every_file_of_a_command_is_looked_for(target, fresh, files, tmp_path):
+    (tmp_path / f"{files}.md").touch()
+    stems = commands._stems(commands.Target(target), fresh, None)
+    with pytest.raises(InputError, match=f"{files}.md: exists already"):
+        reproduction_files.keep_others(tmp_path, stems, "command", force=False)
+
+
+@pytest.mark.parametrize(("target", "method"), [("figure", "none"), ("table", "dpfn")])
+def test_a_method_without_claims_is_refused_where_nothing_is_written(target, method):
+    with pytest.raises(InputError, match=f"no claim of the paper's {target} concerns .*{method}"):
+        commands.reproduce(commands.Target(target), method=method, quick=True)
+
+
+@pytest.mark.parametrize("name", ["figure", "table", "auc", "readings-search-verdicts"])
+def test_claims_fit_into_80_columns(name, capsys):
+    stored = Path(__file__).parents[1] / "docs" / "results" / f"{name}.json"
+    claims = [{"best_reading": None} | c for c in json.loads(stored.read_text("utf-8"))["claims"]]
+    print_table(commands._claim_table(claims))
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    for claim in claims:
+        assert all(commands._number(end) in shown for end in claim["interval"] or ())
 
 
 def test_rows_are_means_of_the_stored_runs(here, tmp_path):
@@ -388,7 +449,7 @@ def test_gammas_are_chosen_by_the_mean_peak(here, tmp_path, monkeypatch):
     (row,) = choices.rows
     assert choices.failures == ()
     assert row["gamma"] == min(row["means"], key=row["means"].get)
-    files = reproduction_files.gamma_files(choices)
+    files = reproduction_files.gamma_files(choices, "dnatrace reproduce gamma")
     assert files["best_gamma.csv"].decode().splitlines()[0] == "method,release,epsilon,gamma,origin"
 
 
@@ -438,9 +499,10 @@ def test_small_runs_say_so_and_judge_no_number(tmp_path, monkeypatch):
     assert all(c.note.startswith("SMALL VERSION") for c in areas)
     assert not any(".safetensors" in c.claim for c in claims)
     assert any("network 'dna" in c.claim for c in claims)
+    assert len({c.claim for c in claims}) == len(claims)  # each says what it is about
     shown = commands._verdicts(claims, commands.Target.AUC, True, None).shown[1]
     printed = {column.header: list(column.cells) for column in shown.columns}
-    assert len(list(filter(None, printed["its verdict"]))) >= len(areas) > 0
+    assert sum("tested" in cell for cell in printed["best\nreading"]) >= len(areas) > 0
     (tmp_path / "auc.md").unlink()
     # The same samples as a dataset would have them.
     monkeypatch.setattr(auc_table, "read_test_data", lambda _: replace(small, digest="d"))

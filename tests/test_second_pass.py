@@ -89,6 +89,9 @@ def test_a_sweep_says_that_peaks_still_rise(files):
         ([1, 1], "twice"),
         (["1"], "give a list"),
         ([1, -1], "at least 0, not -1"),
+        ([True, 2], "not True"),
+        (np.array([True]), "not True"),
+        ([2**63], "below 2.63, not 9223372036854775808"),
     ],
 )
 def test_wrong_seeds_are_named(seeds, message):

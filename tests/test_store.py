@@ -407,3 +407,18 @@ def test_a_store_given_for_one_of_its_runs_names_one(tmp_path):
     for name in ("ledger", "statement"):
         done = command("privacy", name, "runs", cwd=tmp_path)
         assert (done.returncode, done.stderr) == (2, told)
+
+
+@pytest.mark.parametrize("content", ["{}", '{"peak_infected": "abc"}', '{"peak_infected": null}'])
+def test_a_sweep_names_a_summary_that_is_damaged(content, tmp_path):
+    (tmp_path / "study.toml").write_text(
+        "preset = 'quick'\npeople = 60\ndays = 2\nseeds = [1, 2]\n"
+    )
+    asked = ("sweep", "study.toml", "--store", "runs")
+    assert command(*asked, "--workers", 1, cwd=tmp_path).returncode == 0
+    path = sorted((tmp_path / "runs").glob("*/summary.json"))[0]
+    path.write_text(content)
+    done = command(*asked, cwd=tmp_path)
+    why = "'peak_infected' is not a number; remove the directory to repeat the run"
+    told = f"dnatrace: runs/{path.parent.name}/summary.json: is damaged: {why}\n"
+    assert (done.returncode, done.stderr) == (2, told)

@@ -114,12 +114,19 @@ def test_without_a_grid_only_seeds():
     ("values", "message"),
     [
         ({}, "seeds: give a list"),
-        ({"seeds": []}, "seeds: give a list"),
-        ({"seeds": [1.5]}, "seeds: give a list"),
-        ({"seeds": [True]}, "seeds: give a list"),
+        ({"seeds": []}, r"seeds: give a list .*, not \[\]"),
+        ({"seeds": [1.5]}, "seeds: give a list .*, not 1.5"),
+        ({"seeds": [2, True]}, "seeds: give a list .*, not True"),
+        ({"seeds": [1, -4]}, "seeds: must be at least 0, not -4"),
+        ({"seeds": [2**63]}, f"seeds: must be below 2.63, not {2**63}"),
+        ({"seeds": {"first": -1, "count": 3}}, "seeds: must be at least 0, not -1"),
+        ({"seeds": {"first": 1, "count": 0}}, "seeds: count must be from 1 to 100000, not 0"),
+        ({"seeds": {"first": 1, "count": 10**11}}, "seeds: count must be from 1 .* not 1000"),
+        ({"seeds": {"first": 2**63 - 2, "count": 3}}, "seeds: must be below 2.63"),
         ({"seeds": [1, 2, 1]}, "seeds: one of them is given twice"),
         ({"seeds": {"first": 1}}, "seeds: give a list"),
-        ({"seeds": [1], "grid": {"seed": [1]}}, "seed is not part of the grid"),
+        ({"seeds": [1], "grid": {"seed": [1]}}, "seed is not part of the grid: seeds stand at"),
+        ({"grid": [{"seeds": {"first": 1, "count": 3}}], "seeds": [1]}, "stand at the top of the"),
         ({"seeds": [1], "grid": {"people": []}}, "people: the list of values is empty"),
         ({"seeds": [1], "grid": [3]}, "give a table"),
         ({"seeds": [1], "grid": {"peopel": [3]}}, "unknown key 'peopel'"),
@@ -129,6 +136,15 @@ def test_without_a_grid_only_seeds():
 def test_a_wrong_sweep_is_told_before_anything_runs(values, message):
     with pytest.raises(InputError, match=message):
         expand(values)
+
+
+def test_a_setting_without_effect_is_told_once(caplog):
+    grid = {"method.name": ["fn", "public-only"], "method.gamma": [0.1, 0.2]}
+    expand({"seeds": [1, 2], "grid": grid})
+    told = [f"method.gamma has no effect with method '{name}'" for name in grid["method.name"]]
+    assert caplog.messages == told
+    expand({"seeds": [1], "grid": grid})
+    assert caplog.messages == 2 * told  # another file is told, too
 
 
 def test_a_wrong_file_is_named(tmp_path):

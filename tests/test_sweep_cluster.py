@@ -18,6 +18,7 @@ from dnatrace.sweeps import attempts
 from dnatrace.sweeps import cluster as clusters
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.sweep import read_sweep, sweep
+from tests.command_line import run_process
 from tests.forked_sweeps import in_process
 from tests.sweep_stores import contents, count, wait_until
 
@@ -167,6 +168,18 @@ def test_nobody_at_the_address(tmp_path, monkeypatch):
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(InputError, match=f"{address}: no Dask scheduler answers"):
         sweep(read_sweep(file), tmp_path / "store", cluster=address)
+
+
+@pytest.mark.parametrize("address", ["nowhere", "tcp://nowhere", "nowhere:port", "ftp://nowhere:1"])
+def test_an_address_that_is_none_is_told_at_once_and_once(address, tmp_path):
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID)
+    command = ["sweep", str(file), "--store", str(tmp_path / "store"), "--cluster", address]
+    done = run_process(*command)
+    # A client that is left to its destructor waits 40 s and then prints a traceback.
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith(f"dnatrace: {address}: no Dask scheduler answers: ")
+    assert not (tmp_path / "store").exists()
 
 
 def test_without_dask_the_message_says_what_to_install(tmp_path, monkeypatch):

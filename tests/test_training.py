@@ -19,6 +19,7 @@ from dnatrace.networks.architecture import Variant
 from dnatrace.networks.runtime import load_model
 from dnatrace.runs.metrics import area_under_roc
 from dnatrace.seir import SeirParameters, TestErrors
+from dnatrace.training import decoder_rounds
 from dnatrace.training import network as training
 from dnatrace.training import recipes as model_training
 from dnatrace.training.dataset import DatasetWriter
@@ -233,6 +234,7 @@ def test_the_command_writes_models_that_pass(trained):
 # The command, in a process that kills itself when the third epoch begins.
 KILLED = """
 import os, signal
+from dnatrace.training import decoder_rounds
 from dnatrace.training import network as training
 
 whole = training._epoch
@@ -268,6 +270,30 @@ def test_wrong_orders_are_named(dataset, tmp_path):
         assert isinstance(done.exception, InputError)
     done = CliRunner().invoke(app, command(tmp_path, tmp_path))
     assert isinstance(done.exception, InputError)
+
+
+def test_what_fails_leaves_no_empty_directory(dataset, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise InputError("no memory left")
+
+    monkeypatch.setattr(training, "train", fails)
+    monkeypatch.setattr(decoder_rounds, "_collect", fails)
+    out = tmp_path / "all" / "models"
+    for order in (command(dataset, out), ["train", "--network", "tally", "--out", str(out)]):
+        assert str(CliRunner().invoke(app, order).exception) == "no memory left"
+        assert list(tmp_path.iterdir()) == []
+    out.mkdir(parents=True)
+    CliRunner().invoke(app, command(dataset, out))
+    assert out.is_dir()  # it was there before
+
+
+def test_what_was_trained_fits_into_80_columns(dataset, tmp_path):
+    out = tmp_path / ("long-name-" * 8)
+    done = CliRunner().invoke(app, [*command(dataset, out, "-q"), "--network", "dna-paper"])
+    *shown, where = done.stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert f"weights {load_model(out / 'dna-paper.safetensors').certificate.digest}" in shown[-1]
+    assert where == f"Stored in {out}"
 
 
 def test_orders_name_their_models_and_samples(dataset, tmp_path):

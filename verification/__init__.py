@@ -1,1 +1,1 @@
-"""Long checks against references: `python -m verification.NAME`, each with a `--quick`."""
+"""Long checks against references: `python -m verification.NAME`; `--quick` for a small run."""

@@ -185,10 +185,15 @@ def read_call(
     told = [re.sub(r"(^|=)/[^,]*", r"\1…", word) for word in words]
     return Call(
         module=module,
-        command=shlex.join(["python", "-m", module, *told]).replace("'", ""),
+        command=" ".join(["python", "-m", module, *map(_quoted, told)]),
         options=chosen,
         seeds=tuple(range(chosen.first_seed, chosen.first_seed + n_seeds)),
     )
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell needs it; a letter of any alphabet, and our …, need no quotes."""
+    return word if re.fullmatch(r"[\w@%+=:,./…-]+", word) else shlex.quote(word)
 
 
 def study_files(

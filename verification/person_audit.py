@@ -20,7 +20,7 @@ from dnatrace.methods.base import release_of
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.person_audits import PersonAudit, audit_person, tell
 from dnatrace.runs.worlds import WorldName, worlds
-from dnatrace.sweeps.results import as_csv, write_all
+from dnatrace.sweeps.results import as_csv, origin, write_all
 
 DOCS = Path(__file__).parents[1] / "docs"
 DRAWS, QUICK_DRAWS = 1500, 1000
@@ -43,13 +43,13 @@ CLOSED = ("headcount, daily", "headcount, news", "tally", "public-facts")
 REFUTED = ("tally", "traditional", "dna", "dpfn-s")  # must be, where a person's ε is claimed
 
 _INTRODUCTION = (
-    "`python -m verification.person_audit --out docs/results/person-audit.md`. Noise for ε = 1 per "
-    "release, δ = 0.001. Two worlds differ in one test result of A, negative or positive; B keeps "
-    "everything they are told over the life of the test. ε is exact for the noisy numbers of these "
-    "worlds, so an upper bound for scores. Claimed: what a method promises for one test of a "
-    "person; where it promises nothing (*), what it promises for a contact. ✗: above the claim. B "
-    "never met A in the worlds common-contacts and relay; in the city the worst of all receivers "
-    "counts."
+    "`python -m verification.person_audit --out docs/results/person-audit.md`, commit {commit}. "
+    "Noise for ε = 1 per release, δ = 0.001. Two worlds differ in one test result of A, negative "
+    "or positive; B keeps everything they are told over the life of the test. ε is exact for the "
+    "noisy numbers of these worlds, so an upper bound for scores. Claimed: what a method promises "
+    "for one test of a person; where it promises nothing (*), what it promises for a contact. "
+    "✗: above the claim. B never met A in the worlds common-contacts and relay; in the city the "
+    "worst of all receivers counts."
 )
 _CLOSED = (
     "Closed loop, household: the policy tests the highest scores in both worlds (nobody isolates, "
@@ -124,7 +124,7 @@ def _page(
     places = list(rows[0].found)
     parts = [
         "# What one test of a person tells, end to end",
-        _filled(_INTRODUCTION),
+        _filled(_INTRODUCTION.format(commit=origin()["commit"] or "unknown")),
         _table(["method", "ε claimed", *places], [_costs(row) for row in rows]),
         "Right guesses in 100 of the best attacker who sees the noisy numbers (a coin: 50):",
         _table(["method", *places], [_guesses(row) for row in rows]),

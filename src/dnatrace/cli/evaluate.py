@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from dnatrace.cli._command import Answer, Force, command, table
 from dnatrace.cli.certify import path_of
+from dnatrace.errors import InputError
 from dnatrace.files import keep_inputs
 
 
@@ -30,9 +31,12 @@ def evaluate(
 
     Example: dnatrace evaluate --data data --out auc.md
     """
+    from dnatrace.networks.decoder import is_decoder
     from dnatrace.runs.progress import tracker
     from dnatrace.training import auc_table, evaluation
 
+    if model is not None and is_decoder(path_of(model)):
+        raise InputError(f"'{model}' is a decoder; only networks of dna can be evaluated")
     if out is not None:
         auc_table.check_page(out)
         read = [path_of(model or "dna"), *(data.glob("*") if data is not None else ())]

@@ -1,8 +1,10 @@
 """`dnatrace reproduce`."""
 
+import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
@@ -13,6 +15,8 @@ from dnatrace.errors import InputError
 from dnatrace.files import check_directory
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dnatrace.paper.verdicts import Claim
 
 
@@ -27,6 +31,11 @@ class Target(StrEnum):
     READINGS = "readings"
 
 
+Forced = Annotated[bool, Option("--force", help="Replace files in OUT that another command made.")]
+Quick = Annotated[bool, Option("--quick", help="Make a small version, marked as such.")]
+Fresh = Annotated[bool, Option("--fresh", help="Use twenty fresh seeds instead of the ten.")]
+
+
 @command(kernels=True)
 def reproduce(
     target: Annotated[
@@ -35,10 +44,8 @@ def reproduce(
     method: Annotated[
         str | None, Option(help="Only this method, next to fn, public-only and random.")
     ] = None,
-    quick: Annotated[bool, Option("--quick", help="Make a small version, marked as such.")] = False,
-    fresh: Annotated[
-        bool, Option("--fresh", help="Use twenty fresh seeds instead of the ten.")
-    ] = False,
+    quick: Quick = False,
+    fresh: Fresh = False,
     seeds: Annotated[
         int | None, Option(help="Only this many of the seeds; readings: of the fresh ones.")
     ] = None,
@@ -55,6 +62,7 @@ def reproduce(
     ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
+    force: Forced = False,
 ) -> Answer:
     """Run a result of the paper again and judge its claims: reproduced, not reproduced, reversed.
 
@@ -64,6 +72,7 @@ def reproduce(
     Runs are kept in the store, so that an interrupted call resumes; with neither --out nor --store
     they are not kept. The published setting and each method at its best γ are shown side by side. A
     run that fails is reported, the claims that need it are not tested, and the exit code is 1.
+    Files in OUT that another command made are replaced only by --force.
 
     Example: dnatrace reproduce figure --quick --out reproduced
     """
@@ -75,16 +84,16 @@ def reproduce(
     kept = store or (out / "runs" if out is not None else None)
     _check(target, given | {"data": data}, quick, (out, kept))
     command_line = _command_line(target, method, quick, fresh, seeds, simulator, data)
+    _keep_files(target, fresh, simulator, out, command_line, force)
     with told_in_one_line(), kept_in(kept) as runs:
         if target in (Target.AUC, Target.THEOREMS):
             small = quick or (target is Target.AUC and data is None)
-            return _verdicts(
-                _without_runs(target, quick, data, out, command_line), target, small, out
-            )
+            found = _without_runs(target, quick, data, out, command_line)
+            return _verdicts(found, target, small, out)
         how: dict[str, Any] = {"store": runs, "method": method, "track": tracker("runs")}
         how |= {"workers": workers, "cluster": cluster}
         if target is Target.GAMMA:
-            return _choose_gammas(quick, out, how)
+            return _choose_gammas(quick, out, command_line, how)
         if target is Target.READINGS:
             return _search_readings(quick, fresh, seeds, simulator, out, data, command_line, how)
         return _with_runs(target, quick, fresh, seeds, simulator, out, command_line, how)
@@ -110,11 +119,26 @@ def _check(
     for name, value in options.items():
         if value not in (None, False) and name not in takes:
             raise InputError(f"--{name} has no meaning for {target.value} here")
+    _check_claims(target, options["method"], places[0])
     if target is Target.AUC and quick and options["data"] is not None:
         raise InputError("--quick makes a small run of its own: leave out --data, or --quick")
     for directory in places:
         if directory is not None:
             check_directory(directory)
+
+
+def _check_claims(target: Target, method: str | None, out: Path | None) -> None:
+    """Raise if there would be nothing to tell: no claim about a method, and no file of its rows."""
+    from dnatrace.methods.catalogue import METHODS
+    from dnatrace.paper.claims import has_claims
+
+    if out is not None or method is None or target not in (Target.FIGURE, Target.TABLE):
+        return
+    if not has_claims(target.value, METHODS[method].title()):
+        raise InputError(
+            f"no claim of the paper's {target.value} concerns method '{method}'; "
+            "--out DIR writes its peaks beside the bounds"
+        )
 
 
 def _command_line(
@@ -126,14 +150,42 @@ def _command_line(
     simulator: str | None,
     data: Path | None,
 ) -> str:
+    """Return the command without the folders of this machine, as a shell reads it."""
     parts = ["dnatrace reproduce", target.value]
-    parts += [f"--method {method}"] if method else []
+    parts += [f"--method {quote(method)}"] if method else []
     parts += ["--quick"] if quick else []
     parts += ["--fresh"] if fresh else []
     parts += [f"--seeds {seeds}"] if seeds is not None else []
-    parts += [f"--simulator {simulator}"] if simulator is not None else []
-    parts += [f"--data {data.name}"] if data is not None else []
+    parts += [f"--simulator {quote(simulator)}"] if simulator is not None else []
+    parts += [f"--data {quote(data.name)}"] if data is not None else []
     return " ".join(parts)
+
+
+def _stems(target: Target, fresh: bool, simulator: str | None) -> list[str]:
+    """Return the stems of the names of the files that a command writes."""
+    from dnatrace.paper.files import GAMMA_STEM
+    from dnatrace.paper.search_files import STEM, VERDICTS
+
+    if target is Target.GAMMA:
+        return [GAMMA_STEM]
+    if target is Target.READINGS:
+        return [STEM, VERDICTS] if fresh else [STEM]
+    return ["-".join([target.value, *["fresh"] * fresh, *([simulator] if simulator else [])])]
+
+
+def _keep_files(
+    target: Target,
+    fresh: bool,
+    simulator: str | None,
+    out: Path | None,
+    command_line: str,
+    force: bool,
+) -> None:
+    """Raise if files of another command would be replaced."""
+    from dnatrace.paper.files import keep_others
+
+    if out is not None:
+        keep_others(out, _stems(target, fresh, simulator), command_line, force=force)
 
 
 def _with_runs(
@@ -154,8 +206,7 @@ def _with_runs(
     size = setting.on_simulator(setting.with_fewer_seeds(size, seeds), simulator)
     done = reproduce.reproduce(target.value, size=size, **how)
     if out is not None:
-        marks = [target.value, *(["fresh"] if fresh else []), *([simulator] if simulator else [])]
-        stem = "-".join(marks)
+        (stem,) = _stems(target, fresh, simulator)
         files.write_reproduction(done, out, command_line, stem=stem)
     return _verdicts(done.claims, target, quick, out, done.failures)
 
@@ -192,14 +243,14 @@ def _without_runs(
     return claims
 
 
-def _choose_gammas(quick: bool, out: Path | None, how: dict[str, Any]) -> Answer:
+def _choose_gammas(quick: bool, out: Path | None, command_line: str, how: dict[str, Any]) -> Answer:
     """Choose the best γ on validation seeds; OUT/best_gamma.csv has the package's format."""
     from dnatrace.paper import files, reproduce, setting
     from dnatrace.sweeps.results import write_all
 
     choices = reproduce.choose_gammas(size=setting.QUICK if quick else setting.FULL, **how)
     if out is not None:
-        write_all(files.gamma_files(choices), out)
+        write_all(files.gamma_files(choices, command_line), out)
     columns = ("method", "release", "epsilon", "gamma")
     rows = [{column: str(row[column]) for column in columns} for row in choices.rows]
     return Answer(
@@ -237,7 +288,7 @@ def _search_readings(
             *found.notes,
             *(table(search_files.trial_lines(w.search.trials)) for w in found.worlds),
             f"Best reading: {told}",
-            *([table(_rows(claims))] if claims else []),
+            *([_claim_table(claims)] if claims else []),
             *([f"Written to {out}"] if out is not None else []),
         ],
         failures=found.failures,
@@ -254,30 +305,55 @@ def _verdicts(
     values = [claim.as_json() for claim in claims]
     title = f"{'SMALL VERSION of the' if small else 'The'} paper's {target.value}"
     places = [f"Written to {out}"] if out is not None else []
-    return Answer(values=values, shown=[title, table(_rows(values)), *places], failures=failures)
+    told = _claim_table(values) if values else "No claim concerns this method."
+    return Answer(values=values, shown=[title, told, *places], failures=failures)
+
+
+_WIDTH = 80  # columns that everybody has
+
+
+def _claim_table(claims: list[dict[str, Any]]) -> "Table":
+    """Return claims as a table for 80 columns: cells have several lines, claims are wrapped.
+
+    A wider terminal leaves more room to the claims; numbers are never cut.
+    """
+    made = table(_rows(claims))
+    made.show_lines = True
+    claim, *others = made.columns
+    claim.justify, claim.min_width = "left", None
+    for column in others:
+        lines = [line for cell in (column.header, *column.cells) for line in str(cell).split("\n")]
+        column.min_width = max(map(len, lines))
+    if not sys.stdout.isatty():
+        taken = sum(column.min_width or 0 for column in others) + 3 * len(made.columns) + 1
+        claim.max_width = _WIDTH - taken
+    return made
 
 
 def _rows(claims: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return what the table shows about claims; columns of the best reading if some have one."""
+    """Return what the table shows about claims; a column of the best reading if some have one."""
     both = any(values["best_reading"] for values in claims)
     return [_row(values) | (_best_reading(values) if both else {}) for values in claims]
 
 
 def _row(values: dict[str, Any]) -> dict[str, str]:
     """Return what the table shows about a claim; absent numbers are empty."""
-    interval = values["interval"] or ()
+    ends = [_number(end) for end in values["interval"] or ()]
+    interval = [" … ".join(ends)]
+    if len(interval[0]) > len("100.0 … 100.0"):
+        interval = [f"{ends[0]} …", ends[1]]
     return {
         "claim": values["claim"],
         "published": _number(values["published"]),
-        "ours": _number(values["ours"]),
-        "interval": " … ".join(map(_number, interval)),
-        "verdict": values["verdict"],
+        "ours": "\n".join([_number(values["ours"]), *interval]),
+        "verdict": values["verdict"].replace(" ", "\n"),
     }
 
 
 def _best_reading(values: dict[str, Any]) -> dict[str, str]:
     found = values["best_reading"] or {}
-    return {"best reading": _number(found.get("ours")), "its verdict": found.get("verdict", "")}
+    verdict = found.get("verdict", "").replace(" ", "\n")
+    return {"best\nreading": f"{_number(found.get('ours'))}\n{verdict}"}
 
 
 def _number(value: float | None) -> str:

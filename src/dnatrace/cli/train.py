@@ -1,8 +1,10 @@
 """`dnatrace train`."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -10,6 +12,9 @@ from dnatrace.cli._command import Answer, command, needs_extra, table
 from dnatrace.cli._configuration import Gamma
 from dnatrace.errors import InputError
 from dnatrace.files import check_directory
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 DECODERS = ("tally", "tally-largest", "headcount", "world")
 NETWORKS = ("dna", "dna-paper", *DECODERS)
@@ -60,15 +65,48 @@ def train(
     if network not in NETWORKS:
         raise InputError(f"network '{network}' does not exist; there are {', '.join(NETWORKS)}")
     check_directory(out)
-    if network in DECODERS:
-        _refuse(network, of_dna)
-        rows = _train_decoders(out, network, seed, of_tally, force)
-        learned = "runs of its own"
-    else:
-        _refuse(network, of_tally)
-        rows = _train_networks(out, network, seed, of_dna, force)
-        learned = f"{rows[0]['samples']:,} samples"
-    return Answer(values={"models": rows}, shown=[f"Trained on {learned}", table(rows)])
+    with _nothing_left_of(out):
+        if network in DECODERS:
+            _refuse(network, of_dna)
+            rows = _train_decoders(out, network, seed, of_tally, force)
+            learned = "runs of its own"
+        else:
+            _refuse(network, of_tally)
+            rows = _train_networks(out, network, seed, of_dna, force)
+            learned = f"{rows[0]['samples']:,} samples"
+    return Answer(values={"models": rows}, shown=[f"Trained on {learned}", *_shown(rows, out)])
+
+
+@contextmanager
+def _nothing_left_of(out: Path) -> Iterator[None]:
+    """Remove directories that the block makes if it leaves nothing in them."""
+    missing = [path for path in (out, *out.parents) if not path.exists()]
+    try:
+        yield
+    finally:
+        for path in missing:
+            with suppress(OSError):  # it holds something, or was never made
+                path.rmdir()
+
+
+_FILES = ("model", "decoder")  # the columns of files
+_HEADS = {"validation_auc": "validation AUC", "lipschitz_bound": "Lipschitz bound"}
+
+
+def _shown(rows: Sequence[dict[str, Any]], out: Path) -> "list[str | Table]":
+    """Return what a terminal of 80 columns shows about models: their names, not whole paths."""
+    left_out = ("variant", "samples", "digest")  # in the name, in the title, in lines of their own
+    short = [
+        {
+            _HEADS.get(key, key): Path(value).name if key in _FILES else value
+            for key, value in row.items()
+            if key not in left_out
+        }
+        for row in rows
+    ]
+    names = [next(iter(row.values())) for row in short]
+    weights = [f"{name}: weights {row['digest']}" for name, row in zip(names, rows, strict=True)]
+    return [table(short), *weights, f"Stored in {out}"]
 
 
 def _given(**options: Any) -> dict[str, Any]:

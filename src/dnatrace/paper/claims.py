@@ -78,6 +78,11 @@ def published_value(target: str, method: str, scenario: Scenario) -> tuple[float
     return math.nan, None
 
 
+def has_claims(target: str, method: str) -> bool:
+    """Return whether the figure or the table says anything about a method."""
+    return any(name == method for name, *_ in published_rows(target))
+
+
 def judge(
     target: str, study: Study[Point], size: Size, reading: Reading | None = None
 ) -> list[Claim]:

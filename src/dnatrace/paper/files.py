@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dnatrace.errors import InputError
+from dnatrace.files import check_place, parse_json
 from dnatrace.methods.base import release_of
 from dnatrace.paper.claims import metric_of, published_rows, published_value
 from dnatrace.paper.drawing import draw
@@ -25,6 +27,7 @@ from dnatrace.sweeps.spread import CONFIDENCE
 from dnatrace.sweeps.study import PER_MILLE
 
 BEST_READING = ("best reading", "its interval", "its verdict")  # columns next to our own
+GAMMA_STEM = "best_gamma"
 SCENARIO = ("adherence", "false_positive_rate", "false_negative_rate")
 
 
@@ -86,6 +89,34 @@ def write_reproduction(
     return write_all(files, out)
 
 
+KINDS = ("csv", "json", "md", "svg", "pdf")  # of the files of a result
+
+
+def keep_others(out: Path, stems: Sequence[str], command: str, *, force: bool) -> None:
+    """Raise, before the work is done, if files that another command made would be replaced.
+
+    The JSON file beside them names the command; the same command may write its own files again.
+    """
+    for stem in stems:
+        made_by = _command_in(out / f"{stem}.json")
+        for path in (out / f"{stem}.{kind}" for kind in KINDS):
+            if not path.exists():
+                continue
+            check_place(path)
+            if not force and made_by != command:
+                why = f"was made by `{made_by}`" if made_by else "exists already"
+                raise InputError(f"{path}: {why}; --force replaces it, another --out keeps it")
+
+
+def _command_in(path: Path) -> str | None:
+    """Return the command that a JSON file names; None if it names none, or is not there."""
+    try:
+        command = parse_json(path.read_bytes())["command"]
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return None
+    return command if isinstance(command, str) else None
+
+
 def verdict_files(
     stem: str,
     claims: Sequence[Claim],
@@ -140,11 +171,12 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
     return values | {f"best_reading_{key}": value for key, value in other.items()}
 
 
-def gamma_files(choices: GammaChoices) -> dict[str, bytes]:
+def gamma_files(choices: GammaChoices, command: str) -> dict[str, bytes]:
     """Return the chosen γ in the form of `reference_data/best_gamma.csv`, and all means as JSON."""
     rows = [{k: v for k, v in row.items() if k != "means"} for row in choices.rows]
-    means = {"notes": list(choices.notes), "provenance": origin(), "chosen": list(choices.rows)}
-    return {"best_gamma.csv": as_csv(rows), "best_gamma.json": as_json(means)}
+    made = {"command": command, "notes": list(choices.notes), "provenance": origin()}
+    means = as_json(made | {"chosen": list(choices.rows)})
+    return {f"{GAMMA_STEM}.csv": as_csv(rows), f"{GAMMA_STEM}.json": means}
 
 
 def _claim_table(listed: Sequence[dict[str, Any]]) -> list[str]:

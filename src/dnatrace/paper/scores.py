@@ -58,7 +58,7 @@ class Score:
     """How well a reading matches published numbers.
 
     Attributes:
-        hits: how many fall into our 90 % interval, allowing for their own interval.
+        hits: how many have an interval that overlaps our 90 % interval.
         numbers: how many were compared.
         rank_correlation: Spearman's, of our means with the published numbers; NaN for few numbers.
         distance: the mean of |log(ours / published)|.

@@ -3,7 +3,7 @@
 The search goes place by place, on common seeds, around the best reading known: every option of a
 place is run with everything else unchanged. Then two places at a time are tried: options that were
 nearly as good on their own as the current choice. A reading is scored by how many published numbers
-of the table and the figure fall into our 90 % interval (allowing for their own) and by the rank
+of the table and the figure have an interval that overlaps our 90 % interval and by the rank
 correlation of our means with the published ones; where no number is matched, by the mean distance
 of logarithms. A reading that is no better than the current one does not replace it.
 """

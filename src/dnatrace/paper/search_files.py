@@ -28,6 +28,7 @@ from dnatrace.sweeps.results import as_csv, as_json, as_text, markdown_table, or
 from dnatrace.sweeps.sweep import Where
 
 STEM = "readings-search"
+VERDICTS = f"{STEM}-verdicts"
 WORDS = {Setting.PUBLISHED: "our reading", Setting.READING: "the best reading"}
 THEIRS = "openabm"  # the simulator of the authors: OpenABM-Covid19
 
@@ -173,7 +174,7 @@ def findings_files(found: Findings, command: str) -> dict[str, bytes]:
     verdicts = {}
     if found.claims:
         named = f"{title}: fresh seeds"
-        verdicts = verdict_files(f"{STEM}-verdicts", found.claims, found.notes, command, named)
+        verdicts = verdict_files(VERDICTS, found.claims, found.notes, command, named)
     return {
         f"{STEM}.csv": as_csv(trial_rows(found.worlds)),
         f"{STEM}.json": as_json({"command": command, "provenance": origin()} | found.as_json()),

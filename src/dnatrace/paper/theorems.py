@@ -29,7 +29,7 @@ from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import Track
 from dnatrace.training import auc_table
 from dnatrace.training.auc_table import short_name
-from dnatrace.training.evaluation import TestData
+from dnatrace.training.evaluation import TestData, target_name
 
 SMALL = "SMALL VERSION: on a small run made for the occasion"
 CONTACTS_PER_DAY = 15  # roughly those of people in the city
@@ -235,12 +235,22 @@ def auc_claims(table: auc_table.AucTable) -> list[Claim]:
     return [*claims, _projection(table)]
 
 
+def predictions(model: Model) -> dict[str, str]:
+    """Return the words for FN, a network and both; FN depends on γ and target of the network."""
+    network = f"network '{short_name(model)}'"
+    target = target_name(model.with_exposed)
+    return {
+        "fn": f"FN (γ = {model.gamma:g}, target {target})",
+        "network": f"{network} alone",
+        "combined": f"FN + {network}",
+    }
+
+
 def _claims_of(table: auc_table.AucTable, group: str) -> list[Claim]:
     """Return the claims about areas of a group of people."""
     values = table.as_json()
     areas, published = values[AREAS_OF[group]], values["published"]
-    network = f"network '{short_name(table.model)}'"
-    names = {"fn": "FN", "network": f"{network} alone", "combined": f"FN + {network}"}
+    names = predictions(table.model)
     claims = []
     for key, name in names.items():
         text = f"The AUC of {name} is {100 * published[key]:.1f} %"

@@ -1,9 +1,11 @@
 """Do many runs on a Dask cluster."""
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +14,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps.attempts import Done, Finished, Queue, WorkersLostError, attempt
 
 _CONNECT_SECONDS = "20s"
+_ADDRESS = re.compile(r"([a-z]+://)?(\[[^\s\[\]]+\]|[^\s:/\[\]]+):\d{1,5}")  # host:port
 _PATIENCE = 60.0  # seconds that a cluster may be without workers
 _LOOK, _COUNT = 0.02, 1.0  # seconds between checks for finished runs, and for workers
 _GONE = "the Dask scheduler has gone; the same command resumes"
@@ -74,11 +77,23 @@ def _distributed() -> Any:
 
 
 def _connect(address: str) -> Any:
-    distributed = _distributed()
+    made = _distributed().Client
+    if not _ADDRESS.fullmatch(address):
+        raise InputError(f"{address}: no Dask scheduler answers: give its port, tcp://host:port")
+    client = made.__new__(made)  # so that one whose construction fails can be closed
     try:
-        return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:  # an invalid address is a ValueError
+        client.__init__(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:  # an unknown protocol is a ValueError
+        _abandon(client)
         raise InputError(f"{address}: no Dask scheduler answers: {error}") from error
+    return client
+
+
+def _abandon(client: Any) -> None:
+    """Close a client that never connected; its destructor would wait long and then complain."""
+    with suppress(Exception):
+        client.close(timeout=1)
+    client.status = "closed"
 
 
 def _threads(client: Any) -> int:

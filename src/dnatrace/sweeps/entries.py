@@ -1,7 +1,7 @@
 """What is compared: configurations, some with an object instead of their method, and labels."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.run import require_config
 from dnatrace.sweeps.naming import METHOD, Names, short, written
+from dnatrace.sweeps.sweep import check_seeds
 
 # A configuration, or one with an object that replaces its method, and a name for the object.
 Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
@@ -58,16 +59,9 @@ def _check_names(entries: Sequence[tuple[Any, ...]]) -> None:
 def checked_seeds(given: Any) -> tuple[int, ...]:
     """Return the seeds of a list or array; raise unless they are distinct whole numbers."""
     seeds = given.tolist() if isinstance(given, np.ndarray) else given
-    if (
-        not isinstance(seeds, Sequence)
-        or isinstance(seeds, bytes)
-        or not all(isinstance(seed, Integral) for seed in seeds)
-    ):
+    if not isinstance(seeds, Sequence) or isinstance(seeds, bytes | str):
         raise InputError(f"seeds: give a list such as [1, 2, 3], not {given!r}")
-    if seeds and min(seeds) < 0:
-        raise InputError(f"seeds: must be at least 0, not {min(seeds)}")
-    if len(set(seeds)) < len(seeds):
-        raise InputError("seeds: one of them is given twice, which would count it twice")
+    check_seeds(seeds)
     return tuple(map(int, seeds))
 
 

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar, Unpack
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
@@ -33,6 +32,7 @@ from dnatrace.sweeps.entries import (
     name_of,
 )
 from dnatrace.sweeps.spread import Spread
+from dnatrace.sweeps.stored import Found, read_found
 from dnatrace.sweeps.sweep import Failure, Where, sweep
 
 PER_MILLE = 1000.0
@@ -41,8 +41,6 @@ SHOWN = ("peak_infected", "attack_rate", "tests_used", "isolation_person_days")
 
 Label = TypeVar("Label", bound=Hashable)
 Choice = TypeVar("Choice", bound=tuple[Any, ...])
-
-Found = tuple[dict[str, Any], list[dict[str, Any]]]  # summary and groups of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -273,19 +271,10 @@ def run_study(
             if label in objects:
                 found = [_of_object(c, objects[label], kept) for c in by_seed]
             else:
-                found = [_stored(kept / c.digest) for c in by_seed]
+                found = [read_found(kept / c.digest) for c in by_seed]
             study.summaries[label] = [summary for summary, _ in found]
             study.groups[label] = [groups for _, groups in found]
     return study
-
-
-def _stored(run: Path) -> Found:
-    """Return summary and groups of a stored run."""
-    try:
-        groups = pq.read_table(run / "groups.parquet").to_pylist()
-        return stores.read_json(run, "summary.json"), groups
-    except (OSError, pa.ArrowException, InputError) as error:
-        raise InputError(f"{run}: is damaged, remove it: {str(error).splitlines()[0]}") from error
 
 
 def stored_study(
@@ -306,7 +295,7 @@ def stored_study(
     for label, runs in zip(labels, together.values(), strict=True):
         paths = [store / config.digest for config in runs]
         if all(map(stores.is_complete, paths)):
-            found = [_stored(path) for path in paths]
+            found = [read_found(path) for path in paths]
             study.summaries[label] = [summary for summary, _ in found]
             study.groups[label] = [groups for _, groups in found]
     return study
@@ -381,4 +370,4 @@ def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path) -> Found:
     if not stores.is_complete(store / digest):
         result = run(config, method=entry[1], name=name)
         stores.write_files(stores.render(result), store, digest)
-    return _stored(store / digest)
+    return read_found(store / digest)

@@ -18,8 +18,9 @@ import itertools
 import json
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -36,6 +37,9 @@ from dnatrace.runs.scenarios import read_scenario
 from dnatrace.sweeps.attempts import Done, Finished
 from dnatrace.sweeps.cluster import run_on_cluster
 from dnatrace.sweeps.processes import run_locally, usable_cores
+
+MOST_SEEDS = 100_000  # of a study; more would not end
+END_OF_SEEDS = 2**63  # the seed of a run is smaller
 
 _LOG = logging.getLogger(__name__)
 
@@ -139,8 +143,8 @@ def _expanded(values: Mapping[str, Any]) -> tuple[list[RunConfig], dict[str, str
     ]
     chosen: dict[str, RunConfig] = {}
     worlds: dict[str, str] = {}
-    for seed in seeds:
-        for combination in settings:
+    with _told_once():
+        for seed, combination in itertools.product(seeds, settings):
             overrides = flatten(base) | combination | {"seed": seed}
             named, world = overrides.pop("preset", preset), overrides.pop("scenario", None)
             config = load_config(preset=named, scenario=world, overrides=overrides)
@@ -149,20 +153,50 @@ def _expanded(values: Mapping[str, Any]) -> tuple[list[RunConfig], dict[str, str
     return list(chosen.values()), worlds
 
 
+@contextmanager
+def _told_once() -> Iterator[None]:
+    """Log what configurations have in common once, not once per configuration."""
+    told = set[str]()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        line, n = record.getMessage(), len(told)
+        told.add(line)
+        return len(told) > n
+
+    logger = logging.getLogger(load_config.__module__)
+    logger.addFilter(is_new)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_new)
+
+
 def _read_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, dict) and set(seeds) == {"first", "count"}:
         first, count = seeds["first"], seeds["count"]
-        if _is_count(first) and _is_count(count) and count > 0:
-            return list(range(first, first + count))
-    elif isinstance(seeds, list) and seeds and all(map(_is_count, seeds)):
-        if len(set(seeds)) < len(seeds):
-            raise InputError("seeds: one of them is given twice, which would count it twice")
+        check_seeds([first])
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_SEEDS:
+            raise InputError(f"seeds: count must be from 1 to {MOST_SEEDS}, not {count!r}")
+        check_seeds([first + count - 1])
+        return list(range(first, first + count))
+    if isinstance(seeds, list) and seeds:
+        check_seeds(seeds)
         return list(seeds)
-    raise InputError("seeds: give a list such as [1, 2, 3] or { first = 1, count = 3 }")
+    found = "" if seeds is None else f", not {seeds!r}"
+    raise InputError(f"seeds: give a list such as [1, 2, 3] or {{ first = 1, count = 3 }}{found}")
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def check_seeds(seeds: Sequence[Any]) -> None:
+    """Raise unless these are distinct whole numbers that a run takes."""
+    for seed in seeds:
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            raise InputError(f"seeds: give a list of whole numbers such as [1, 2, 3], not {seed!r}")
+        if int(seed) < 0:
+            raise InputError(f"seeds: must be at least 0, not {seed}")
+        if int(seed) >= END_OF_SEEDS:
+            raise InputError(f"seeds: must be below 2^63, not {seed}")
+    if len(set(seeds)) < len(seeds):
+        raise InputError("seeds: one of them is given twice, which would count it twice")
 
 
 def _combinations(block: Any) -> Iterator[dict[str, Any]]:
@@ -170,8 +204,11 @@ def _combinations(block: Any) -> Iterator[dict[str, Any]]:
     if not isinstance(block, Mapping):
         raise InputError(f"grid: give a table of keys and lists of values, not {block!r}")
     keys = flatten(block)
-    if "seed" in keys:
-        raise InputError("grid: seed is not part of the grid; give seeds")
+    for key in keys:
+        if key.partition(".")[0] in ("seed", "seeds"):
+            raise InputError(
+                f"grid: {key} is not part of the grid: seeds stand at the top of the file"
+            )
     choices = [value if isinstance(value, list) else [value] for value in keys.values()]
     for name, choice in zip(keys, choices, strict=True):
         if not choice:

@@ -11,7 +11,7 @@ from dnatrace.networks.architecture import Architecture
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model, load_model, model_path
 from dnatrace.runs.progress import Track
-from dnatrace.sweeps.results import as_json, as_text, markdown_table, write_all
+from dnatrace.sweeps.results import as_json, as_text, markdown_table, origin, write_all
 from dnatrace.training import evaluation
 from dnatrace.training import generate as training_data
 from dnatrace.training.dataset import read_info, read_samples
@@ -239,7 +239,8 @@ def as_markdown(table: AucTable) -> bytes:
     lines = [
         "# AUC of the predictions",
         "",
-        "Produced by `dnatrace evaluate`. Areas under the ROC curve in percent, with "
+        f"Produced by `dnatrace evaluate`, commit {origin()['commit'] or 'unknown'}. "
+        "Areas under the ROC curve in percent, with "
         f"{100 * evaluation.CONFIDENCE:.0f} % intervals over resampled people, of person-days in "
         "the target's state against all others. Networks before and after projection; `over FN` is "
         "the gain over FN with the same γ and target.",

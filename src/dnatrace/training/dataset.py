@@ -245,8 +245,8 @@ def replacing_dataset(directory: Path) -> Iterator[Path]:
 
 def check_new(directory: Path) -> None:
     """Raise unless a dataset could begin in that directory."""
-    if directory.is_dir() and any(directory.glob("*.parquet")):
-        whole = (directory / _DESCRIPTION).exists()
+    whole = (directory / _DESCRIPTION).exists()  # even without any sample
+    if whole or (directory.is_dir() and any(directory.glob("*.parquet"))):
         what = "a dataset" if whole else "an unfinished dataset"
         raise InputError(f"{directory}: holds {what} already; --force replaces it")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):

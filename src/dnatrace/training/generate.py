@@ -6,6 +6,7 @@ second pass collects the samples. Runs are deterministic, so both passes see the
 """
 
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,8 @@ from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 from dnatrace.tracing import DayLog
 from dnatrace.training.dataset import SPLITS, DatasetInfo, DatasetWriter
 from dnatrace.training.samples import Samples, collect, concatenate, cubic_grid
+
+_LOG = logging.getLogger(__name__)
 
 DEFAULT_PEOPLE, DEFAULT_DAYS = 100_000, 100  # the paper's
 DEFAULT_POLICY = "dpfn-s"
@@ -111,7 +114,17 @@ def generate(plan: Plan, directory: Path, *, track: Track | None = None) -> Data
     total = 2 * plan.config.days * sum(len(seeds) for seeds in plan.seeds.values())
     for _ in track(steps, total) if track else steps:
         pass
+    _tell_of_empty(counts)
     return writer.finish(_origin(plan, counts))
+
+
+def _tell_of_empty(counts: "Mapping[str, _Counts]") -> None:
+    """Warn of splits from which nothing can be learned."""
+    empty = [split for split, counted in counts.items() if not counted.positives]
+    if empty:
+        _LOG.warning(
+            "no sample of somebody in state I in %s: more people or days", ", ".join(empty)
+        )
 
 
 def collect_split(plan: Plan, split: str, *, track: Track | None = None) -> tuple[Samples, float]:
