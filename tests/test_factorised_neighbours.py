@@ -196,7 +196,7 @@ def test_contradictory_tests_warn_and_stay_finite():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds must be at least 1"),
+        ({"rounds": 0}, "rounds must be between 1 and 1000"),
         ({"clip": 0.0}, "clip must be greater than 0"),
         ({"clip": float("nan")}, "clip must be greater than 0"),
         ({"levels": 1}, "levels must be at least 2"),

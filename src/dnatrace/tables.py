@@ -243,7 +243,25 @@ def _reject_text(column: pa.ChunkedArray, name: str, label: str) -> None:
     raise InputError(f"{name}: column '{label}' holds text, expected whole numbers")
 
 
+def column(values: Any, name: str, label: str, *, kinds: str = "iuf") -> NDArray[np.int64]:
+    """Return one column, a sequence or a single value, as whole numbers, or raise.
+
+    `kinds` are the kinds of numpy that are taken; without "b", a mask is not read as numbers.
+    """
+    try:
+        array = np.atleast_1d(np.asarray(values))
+    except ValueError as error:
+        problem = f"not an array: {_first_line(error)}"
+        raise InputError(f"{name}: column '{label}': {problem}") from error
+    if array.ndim != 1 or array.dtype.kind not in kinds:
+        kind = f"{array.dtype} of shape {list(array.shape)}"
+        raise InputError(f"{name}: column '{label}': expected whole numbers, got {kind}")
+    return _whole_array(array, name, label)
+
+
 def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int64]:
+    if values.dtype == np.float16:
+        values = values.astype(np.float64)  # 2^53 is beyond its range
     if values.dtype.kind == "f":
         bad = ~(np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2.0**53))
         if bad.any():
@@ -257,11 +275,11 @@ def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int6
     return values.astype(np.int64, copy=False)
 
 
-def check_range(rows: Rows, column: str, *, end: int, meaning: str) -> None:
-    """Raise unless every value lies in 0 … end-1; the message names the first row that does not."""
+def check_range(rows: Rows, column: str, *, end: int, meaning: str, first: int = 0) -> None:
+    """Raise unless all values lie in first … end-1; the message names the first row that errs."""
     values = rows.columns[column]
-    if values.size and (int(values.min()) < 0 or int(values.max()) >= end):
-        row = int(np.argmax((values < 0) | (values >= end)))
+    if values.size and (int(values.min()) < first or int(values.max()) >= end):
+        row = int(np.argmax((values < first) | (values >= end)))
         raise rows.refuse(row, column, f"{values[row]} is outside {meaning}")
 
 
@@ -276,9 +294,11 @@ def check_ids(rows: Rows, label: str, n_people: int) -> None:
     check_range(rows, label, end=n_people, meaning=f"the ids 0 … {n_people - 1}")
 
 
-def check_days(rows: Rows, n_days: int) -> None:
-    """Raise unless every day lies in 0 … n_days-1."""
-    check_range(rows, "day", end=n_days, meaning=f"the window of days 0 … {n_days - 1}")
+def check_days(rows: Rows, n_days: int, *, first: int = 0) -> None:
+    """Raise unless every day is one of the n_days days from `first` on."""
+    end = first + n_days
+    meaning = f"the window of days {first} … {end - 1}"
+    check_range(rows, "day", first=first, end=end, meaning=meaning)
 
 
 def read_contacts(source: Any) -> Rows:
