@@ -5,6 +5,8 @@ editor counts it. Ids and days are whole numbers from 0.
 """
 
 import csv
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +76,8 @@ TEST_COLUMNS = ("person", "day", "positive")
 MOST_PEOPLE_INFERRED = 50_000_000
 MOST_DAYS_INFERRED = 366
 
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
+
 
 def read_columns(
     source: Any, *, what: str, required: Sequence[str], optional: Sequence[str] = ()
@@ -95,7 +99,7 @@ def read_columns(
         name = what
         if not isinstance(source, Mapping) and not hasattr(source, "__arrow_c_stream__"):
             return Rows(name, _array_columns(source, name, required))
-        table = _as_table(source, name)
+        table = _as_table(source, name, required)
     _check_names(table.column_names, name, required, optional)
     return Rows(name, {c: whole_numbers(table[c], name, c) for c in required})
 
@@ -124,7 +128,7 @@ def _read_parquet(path: Path) -> pa.Table:
     import pyarrow.parquet as pq  # noqa: PLC0415  (only where needed: half of the import time)
 
     try:
-        return pq.read_table(path)
+        return _without_index(pq.read_table(path))
     except pa.ArrowException as error:
         raise InputError(f"{path}: not a readable Parquet file: {_first_line(error)}") from error
 
@@ -176,11 +180,21 @@ def _check_encoding(path: Path, header: bytes) -> None:
         raise InputError(f"{path}: is not encoded in UTF-8") from error
 
 
-def _as_table(source: Any, name: str) -> pa.Table:
+def _as_table(source: Any, name: str, required: Sequence[str]) -> pa.Table:
     try:
-        return pa.table(dict(source) if isinstance(source, Mapping) else source)
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(source, pandas.DataFrame):
+            columns = [level for level in source.index.names if level in required]
+            flat = source.reset_index(columns) if columns else source
+            return pa.Table.from_pandas(flat, preserve_index=False)
+        return _without_index(pa.table(dict(source) if isinstance(source, Mapping) else source))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name}: not a table of columns: {_first_line(error)}") from error
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """Return a table without the numbers of rows that pandas writes beside the columns."""
+    return table.select([i for i, c in enumerate(table.column_names) if not _INDEX.fullmatch(c)])
 
 
 def _first_line(error: Exception) -> str:
@@ -192,6 +206,9 @@ def _array_columns(source: Any, name: str, required: Sequence[str]) -> Columns:
         array = np.asarray(source)
     except ValueError as error:
         raise InputError(f"{name}: not an array: {_first_line(error)}") from error
+    if array.ndim == 0:
+        rows = f"rows ({', '.join(required)}), a table of these columns or a path"
+        raise InputError(f"{name}: expected {rows}, got a value of type {type(source).__name__}")
     if array.size == 0:
         array = array.reshape(0, len(required)).astype(np.int64)
     if array.ndim != 2 or array.shape[1] != len(required):
@@ -225,6 +242,8 @@ def whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.
     """Return a column as whole numbers, or raise naming the first row that is not one."""
     if len(column) == 0:
         return np.empty(0, dtype=np.int64)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise refuse(name, row, label, "the value is missing")
@@ -240,7 +259,9 @@ def _reject_text(column: pa.ChunkedArray, name: str, label: str) -> None:
             int(value)
         except (TypeError, ValueError):
             raise refuse(name, row, label, f"{value!r} is not a whole number") from None
-    raise InputError(f"{name}: column '{label}' holds text, expected whole numbers")
+    kind = column.type
+    held = "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
+    raise InputError(f"{name}: column '{label}' holds {held}, expected whole numbers")
 
 
 def column(values: Any, name: str, label: str, *, kinds: str = "iuf") -> NDArray[np.int64]:
@@ -326,8 +347,9 @@ def _infer_size(columns: Sequence[NDArray[np.int64]], *, most: int, what: str) -
     size = max((int(c.max()) + 1 for c in columns if c.size), default=1)
     if size > most:
         remedy = "dnatrace infer --id-map treats ids as names, " if "id" in what else ""
+        size_of = "people" if "id" in what else "days"
         raise InputError(
             f"the largest {what} is {size - 1}: {what}s are counted from 0; {remedy}"
-            f"--{'people' if 'id' in what else 'days'} (n_… in Python) if that is meant"
+            f"n_{size_of} (on the command line --{size_of}) says so if that is meant"
         )
     return max(size, 1)
