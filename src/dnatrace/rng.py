@@ -99,7 +99,8 @@ def _ids_of(people: ArrayLike) -> NDArray[np.int64]:
 def _require_word(**values: Any) -> None:
     """Raise unless every value is a whole number of 32 bits."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 2**32:
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or not 0 <= int(value) < 2**32:
             raise InputError(f"{name} must be a whole number from 0 to 2^32-1, not {value}")
 
 
