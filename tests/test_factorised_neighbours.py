@@ -1,6 +1,8 @@
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -196,7 +198,7 @@ def test_contradictory_tests_warn_and_stay_finite():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds must be at least 1"),
+        ({"rounds": 0}, "rounds must be between 1 and 1000"),
         ({"clip": 0.0}, "clip must be greater than 0"),
         ({"clip": float("nan")}, "clip must be greater than 0"),
         ({"levels": 1}, "levels must be at least 2"),
@@ -219,3 +221,75 @@ def test_bad_parameters(name, value):
 def test_bad_test_errors():
     with pytest.raises(InputError, match="false_negative_rate: input should be"):
         dt.TestErrors(false_negative_rate=2)
+
+
+def pushed(n_days, days, n_people=3):
+    """A window into which days were pushed: people 0 and 1 meet on every one of them."""
+    window = dt.ContactWindow(n_people=n_people, n_days=n_days)
+    for _ in range(days):
+        window.push(dt.DayContacts.from_pairs([0, 1], [1, 0], n_people=n_people))
+    return window
+
+
+@pytest.mark.parametrize("inference", ["fn", "one-round", "bp"])
+@pytest.mark.parametrize(("n_days", "days"), [(5, 8), (14, 1), (14, 3), (5, 5)])
+def test_a_window_that_moves_on_has_the_numbers_of_its_days(inference, n_days, days):
+    window = pushed(n_days, days)
+    first, held = window.first_day, len(window)
+    rows = [[s, r, d] for d in range(held) for s, r in ((0, 1), (1, 0))]
+    tests = [[0, days - 1, 1], [2, first, 0]]
+    moved = [[person, day - first, positive] for person, day, positive in tests]
+    expected = dt.infer(rows, moved, n_people=3, n_days=held, inference=inference)
+    np.testing.assert_array_equal(dt.infer(window, tests, inference=inference), expected)
+    log = dt.TestLog(n_people=3, n_days=n_days)
+    for _ in range(days):
+        log.push_day()
+    for person, day, positive in tests:
+        log.record(day, [person], [positive])
+    np.testing.assert_array_equal(dt.infer(window, log, inference=inference), expected)
+    with pytest.raises(InputError, match=f"outside the window of days {first} … {days - 1}"):
+        dt.infer(window, [[0, days, 1]], inference=inference)
+
+
+def test_a_log_of_tests_says_how_many_there_are(tmp_path):
+    rows, tests = [[0, 1, 0], [1, 0, 2]], [[0, 1, 1]]
+    log = dt.TestLog.from_rows(tests, n_people=4, n_days=5)
+    expected = dt.infer(rows, tests, n_people=4, n_days=5)
+    np.testing.assert_array_equal(dt.infer(rows, log), expected)
+    file = tmp_path / "contacts.parquet"
+    pq.write_table(
+        pa.table(dict(zip(("sender", "receiver", "day"), zip(*rows, strict=True), strict=True))),
+        file,
+    )
+    np.testing.assert_array_equal(dt.infer(file, log, n_people=4, n_days=5), expected)
+
+
+def log_of_days(n_days, days, n_people=3):
+    log = dt.TestLog(n_people=n_people, n_days=n_days)
+    for _ in range(days):
+        log.push_day()
+    return log
+
+
+@pytest.mark.parametrize(
+    ("contacts", "tests", "message"),
+    [
+        (pushed(5, 8), log_of_days(5, 7), "a log of days 2 … 6 for contacts of days 3 … 7"),
+        (pushed(5, 8), log_of_days(4, 8), "a log of days 4 … 7 for contacts of days 3 … 7"),
+        (pushed(5, 0), log_of_days(5, 1), "a log of days 0 … 0 for contacts of no day yet"),
+        (pushed(5, 1), log_of_days(5, 0), "the log of tests holds no day yet"),
+        (pushed(5, 0), [], "the window of contacts holds no day yet"),
+        (pushed(5, 1), log_of_days(5, 1, 4), "a log of 4 people for contacts of 3"),
+        ([], log_of_days(5, 8), "beside a log of days 3 … 7 contacts must be a ContactWindow"),
+    ],
+)
+def test_contacts_and_tests_of_other_days(contacts, tests, message):
+    with pytest.raises(InputError, match=message):
+        dt.infer(contacts, tests)
+
+
+def test_sizes_that_a_window_or_a_log_has_not():
+    with pytest.raises(InputError, match="n_days: the window of contacts has 1, not 14"):
+        dt.infer(pushed(14, 1), [], n_days=14)
+    with pytest.raises(InputError, match="n_people: the log of tests has 3, not 4"):
+        dt.infer([], log_of_days(2, 2), n_people=4)

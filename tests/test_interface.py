@@ -249,3 +249,45 @@ def test_labels_of_two_kinds_are_refused_before_the_runs():
 def test_a_study_at_the_prompt_is_one_line(study):
     labels = ", ".join(map(repr, study.summaries))
     assert repr(study) == f"<Study: {labels} on {len(study.seeds)} seeds; table() compares>"
+
+
+# The calls that pages show, with what they return.
+TYPED = """
+import numpy as np
+
+import dnatrace as dt
+
+config = dt.RunConfig(method="headcount", epsilon=1.0, people=1000, days=30, seed=1)
+result = dt.run(config)
+result.plot()
+lines: dict[str, str] = dt.methods() | dt.presets()
+other = dt.load_config(preset="quick", settings=["tests.capacity=0.04"])
+study = dt.compare({"a": config, "b": other}, seeds=[1, 2], baseline="a")
+window = dt.ContactWindow(n_people=3, n_days=14)
+window.push(dt.DayContacts.from_pairs([0], [1], n_people=3))
+log = dt.TestLog(n_people=3, n_days=14, first_day=0)
+log.push_day()
+log.record(0, [0], [True])
+errors = dt.TestErrors(false_positive_rate=0.02)
+beliefs = dt.infer(window, log, parameters=dt.SeirParameters(p1=0.05), test_errors=errors)
+dt.infer([[0, 1, 0]], [], inference="bp", course=dt.CourseParameters(transmission=0.1))
+mine = dt.Beliefs(values=beliefs).infected
+draws = dt.Stream(1, "x").uniform(np.arange(3), day=2)
+sigma: float = dt.privacy.gaussian_sigma(epsilon=1.0, delta=1e-3, sensitivity=0.02)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", ["", "plugins = pydantic.mypy"])
+def test_documented_calls_pass_a_type_checker(tmp_path, settings):
+    """Without our settings, as somebody else would check a program of their own."""
+    (tmp_path / "calls.py").write_text(TYPED)
+    (tmp_path / "mypy.ini").write_text(f"[mypy]\nstrict = True\n{settings}\n")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "calls.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr

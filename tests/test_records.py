@@ -1,4 +1,5 @@
 import gc
+import re
 import weakref
 from collections import Counter
 
@@ -176,8 +177,92 @@ def test_beliefs_know_their_scores():
         (lambda _: dt.DayContacts.from_pairs([0], [1, 2], n_people=3), "one length"),
         (lambda _: dt.DayContacts.from_pairs([0], [3], n_people=3), "row 1, column 'receiver': 3"),
         (lambda _: dt.ContactWindow(n_people=2**31, n_days=1), "32-bit ids"),
+        (lambda _: dt.DayContacts.from_pairs([], [], n_people=-1), "people must be at least 1"),
+        (lambda _: dt.DayContacts.from_pairs([0], [1], n_people=3.0), "n_people must be a whole"),
+        (lambda _: dt.DayContacts.empty(-1), "the number of people must be at least 1"),
+        (lambda _: dt.DayContacts.empty(3).among(np.zeros(1, bool)), "kept must have 3 values"),
+        (lambda _: dt.DayContacts.empty(3).among(np.ones(3)), "kept must be an array of bool"),
+        (lambda w: w.push(None), "a day must be a DayContacts, not None"),
+        (lambda w: w.push_after(dt.DayContacts.empty(9)), "a day of 9 people in a window of 3"),
+        (lambda w: w.forget(1.5), "person must be a whole number, not 1.5"),
+        (lambda w: w.forget(None), "person must be a whole number, not None"),
+        (lambda _: dt.ContactWindow(n_people=2, n_days=1, first_day=0.5), "first_day must be a"),
     ],
 )
 def test_bad_calls(action, message):
     with pytest.raises(InputError, match=message):
         action(dt.ContactWindow(n_people=3, n_days=2))
+
+
+@pytest.mark.parametrize(
+    ("people", "positive", "message"),
+    [
+        ([-1], [True], "row 1, column 'person': -1 is outside the ids 0 … 2"),
+        ([0, 3], [True, True], "row 2, column 'person': 3 is outside the ids 0 … 2"),
+        ([1.7], [True], "column 'person': 1.7 is not a whole number"),
+        ([True, False, False], [True, True, True], "column 'person': expected whole numbers"),
+        ([0], [7], "column 'positive': 7 is outside 0 and 1"),
+        ([0], [float("nan")], "column 'positive': nan is not a whole number"),
+        ([0], ["yes"], "column 'positive': expected whole numbers"),
+        ([0, 1], [True], "two arrays of one length"),
+        ([0, 0], [True, False], "person 0 has two different results on day 0"),
+        ([[0, 1]], [True], "column 'person': expected whole numbers, got int64 of shape"),
+    ],
+)
+def test_results_that_cannot_be(people, positive, message):
+    log = dt.TestLog(n_people=3, n_days=2)
+    log.push_day()
+    log.record(0, [0, 1], [0, 1])
+    with pytest.raises(InputError, match=re.escape(message)):
+        log.record(0, people, positive)
+    np.testing.assert_array_equal(log.outcomes, [[0, 1, -1]])  # nothing was entered
+
+
+def test_results_come_as_truths_or_as_numbers_and_may_be_corrected():
+    log = dt.TestLog(n_people=4, n_days=1)
+    log.push_day()
+    log.record(0, [0, 1, 1], [1, 0, 0])
+    log.record(np.int64(0), np.array([2], dtype=np.uint8), np.array([True]))
+    log.record(0, [1], [1.0])
+    log.record(0, [], [])
+    np.testing.assert_array_equal(log.outcomes, [[1, 1, 1, -1]])
+    for day in (0.5, None):
+        with pytest.raises(InputError, match="day must be a whole number"):
+            log.record(day, [0], [True])
+
+
+def test_a_log_of_rows_may_begin_later():
+    log = dt.TestLog.from_rows([[0, 3, 1], [1, 5, 0]], first_day=3)
+    assert (log.first_day, log.n_days) == (3, 3)
+    np.testing.assert_array_equal(log.outcomes, [[1, -1], [-1, -1], [-1, 0]])
+    with pytest.raises(InputError, match="2 is outside the window of days 3 … 5"):
+        dt.TestLog.from_rows([[0, 2, 1]], n_days=3, first_day=3)
+
+
+def ids(*values):
+    return np.array(values, dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "senders", "message"),
+    [
+        (ids(0, 1, 2, 3), ids(1, 99999, 0), "sender 99999 is outside the ids 0 … 2"),
+        (ids(0, 1, 2, 3), ids(1, 0, -1), "sender -1 is outside the ids 0 … 2"),
+        (ids(0, 1, 2, 4), ids(1, 2, 0), "offsets must begin with 0 and end with 3"),
+        (ids(1, 1, 2, 3), ids(1, 2, 0), "offsets must begin with 0 and end with 3"),
+        (ids(), ids(), "offsets must begin with 0 and end with 0"),
+        (ids(0, 4, 1, 3), ids(1, 2, 0), "offsets must not fall"),
+        (np.arange(4), ids(1, 2, 0), "offsets must be an array of int32 in one dimension"),
+        (ids(0, 1, 2, 3), [1, 2, 0], "senders must be an array of int32, not a list"),
+    ],
+)
+def test_a_day_that_kernels_could_not_read(offsets, senders, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        dt.DayContacts(offsets=offsets, senders=senders)
+
+
+def test_kinds_belong_to_contacts():
+    rows = {"offsets": ids(0, 1, 2), "senders": ids(1, 0)}
+    assert dt.DayContacts(**rows, kinds=np.zeros(2, dtype=np.uint8)).n_people == 2
+    with pytest.raises(InputError, match="kinds must have 2 values, not 3"):
+        dt.DayContacts(**rows, kinds=np.zeros(3, dtype=np.uint8))

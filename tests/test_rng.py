@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -88,3 +90,43 @@ def test_generators_are_reproducible_and_apart():
 def test_bad_seed(seed):
     with pytest.raises(InputError, match="seed"):
         dt.Stream(seed, "x")
+
+
+@pytest.mark.parametrize(
+    ("people", "message"),
+    [
+        ([0, 2**32], "person must be a whole number from 0 to 2^32-1, not 4294967296"),
+        ([5, -1], "person must be a whole number from 0 to 2^32-1, not -1"),
+        (np.array([-1], dtype=np.int8), "person must be a whole number from 0 to 2^32-1, not -1"),
+        (np.array([2**63], dtype=np.uint64), "not 9223372036854775808"),
+        ([1.9], "people must be whole numbers in one dimension, not float64 of shape [1]"),
+        ([True, False], "people must be whole numbers in one dimension, not bool"),
+        (3, "people must be whole numbers in one dimension, not int64 of shape []"),
+        ([[1, 2]], "people must be whole numbers in one dimension"),
+    ],
+)
+def test_people_without_an_address(people, message):
+    """Otherwise two people would share their draws."""
+    for draw in (dt.Stream(1, "x").uniform, dt.Stream(1, "x").normal):
+        with pytest.raises(InputError, match=re.escape(message)):
+            draw(people)
+
+
+@pytest.mark.parametrize("bad", [-1, 2**32, 1.5, None, True])
+def test_days_draws_and_generators_without_an_address(bad):
+    stream = dt.Stream(1, "x")
+    for name, draw in [
+        ("day", lambda: stream.uniform([1], day=bad)),
+        ("draw", lambda: stream.normal([1], draw=bad)),
+        ("person", lambda: stream.generator(bad)),
+        ("day", lambda: stream.generator(day=bad)),
+    ]:
+        with pytest.raises(InputError, match=f"{name} must be a whole number"):
+            draw()
+
+
+def test_the_largest_address_and_no_people():
+    stream, most = dt.Stream(1, "x"), 2**32 - 1
+    assert 0 < stream.uniform([most], day=np.int64(most), draw=most)[0] < 1
+    assert stream.uniform([]).size == 0
+    assert stream.generator(most, most).random() != stream.generator().random()

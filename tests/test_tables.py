@@ -1,8 +1,12 @@
 """Bad input, each with its message."""
 
+import io
 import re
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -96,6 +100,7 @@ def test_directory_missing_file_and_truncated_parquet(tmp_path):
 
 
 ROWS = [[0, 1, 0], [1, 2, 3]]
+FRAME = pd.DataFrame(ROWS, columns=["sender", "receiver", "day"])
 
 
 @pytest.mark.parametrize(
@@ -109,6 +114,15 @@ ROWS = [[0, 1, 0], [1, 2, 3]]
         {"day": [0, 3], "sender": [0, 1], "receiver": [1, 2]},
         {"sender": [0, 1], "receiver": [1, 2], "day": [0, 3], "kind": ["home", "work"]},
         pa.table({"sender": [0, 1], "receiver": [1, 2], "day": [0, 3]}),
+        np.array(ROWS, dtype=np.float16),
+        FRAME,
+        FRAME[::-1],
+        FRAME.set_index("sender"),
+        FRAME.set_index(["sender", "day"]),
+        FRAME.set_index(pd.Index([5, 5], name="visit")),
+        FRAME.astype("category"),
+        pl.from_pandas(FRAME),
+        pa.table({c: pa.array(FRAME[c]).dictionary_encode() for c in FRAME}),
     ],
 )
 def test_all_sources_are_one(contacts):
@@ -126,11 +140,42 @@ def test_all_sources_are_one(contacts):
         ({"sender": [0], "receiver": [1, 2], "day": [0]}, "not a table of columns"),
         ([[0, 10**12, 0]], "the largest person id is 1000000000000"),
         ([[0, 1, 10**6]], "the largest day is 1000000"),
+        ([[0, 10**12, 0]], "n_people (on the command line --people) says so if that is meant"),
+        ([[0, 1, 10**6]], "n_days (on the command line --days) says so if that is meant"),
+        (
+            (row for row in ROWS),
+            "a table of these columns or a path, got a value of type generator",
+        ),
+        (pl.LazyFrame({"sender": [0]}), "got a value of type LazyFrame"),
+        (io.StringIO(CONTACTS), "got a value of type StringIO"),
+        (None, "contacts: expected rows (sender, receiver, day), a table of these columns or a"),
+        (
+            pa.table({"sender": [Decimal(0)], "receiver": [1], "day": [0]}),
+            "column 'sender' holds decimal128(1, 0), expected whole numbers",
+        ),
+        (
+            pd.DataFrame({"sender": ["0"], "receiver": [1], "day": [0]}, dtype="category"),
+            "column 'sender' holds text, expected whole numbers",
+        ),
+        (
+            pa.table(
+                {"sender": pa.array([0, None]).dictionary_encode(), "receiver": [1, 1]}
+            ).append_column("day", pa.array([0, 0])),
+            "row 2, column 'sender': the value is missing",
+        ),
     ],
 )
 def test_bad_arrays(contacts, message):
     with pytest.raises(InputError, match=re.escape(message)):
         dt.infer(contacts, [])
+
+
+def test_pandas_writes_the_numbers_of_rows_too(tmp_path):
+    file = tmp_path / "contacts.parquet"
+    pd.concat([FRAME, FRAME]).to_parquet(file)
+    assert "__index_level_0__" in pq.read_schema(file).names
+    twice = dt.infer(np.array(ROWS + ROWS), [], n_people=3, n_days=4)
+    np.testing.assert_array_equal(dt.infer(file, [], n_people=3, n_days=4), twice)
 
 
 def test_rows_of_a_file_are_found_by_line(tmp_path):

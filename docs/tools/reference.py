@@ -174,7 +174,7 @@ def python_page() -> str:
         lines += ["", *_entry(name, thing)]
     lines += ["", "## `methods`", "", "`dt.methods()` returns every method by name, with one line."]
     lines += ["Those of this package:", "", "| method | what it is |", "|---|---|"]
-    lines += [f"| `{name}` | {line} |" for name, line in dt.methods().items()]  # type: ignore[operator]
+    lines += [f"| `{name}` | {line} |" for name, line in dt.methods().items()]
     lines += ["", "## `privacy`", "", "Closed forms of the Gaussian mechanism."]
     for name in dir(dt.privacy):
         lines += ["", *_entry(f"privacy.{name}", getattr(dt.privacy, name), "###")]

@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 if TYPE_CHECKING:
-    from dnatrace import methods as methods
     from dnatrace import privacy as privacy
     from dnatrace.errors import InputError as InputError
     from dnatrace.inference.course import CourseParameters as CourseParameters
@@ -38,6 +37,10 @@ if TYPE_CHECKING:
     from dnatrace.sweeps.study import Comparison as Comparison
     from dnatrace.sweeps.study import Study as Study
     from dnatrace.sweeps.study import compare as compare
+
+    def methods() -> dict[str, str]:
+        """Return one line about every method, by name; the package of this name can be called."""
+
 
 _ROOMS = ("methods", "privacy")
 _HOMES = {

@@ -1,7 +1,8 @@
 """Compressed rows of contacts by receiver: counting sorts that build them, filters that cut them.
 
 Ids are read as unsigned numbers, which saves a check for negative indices at every access; callers
-have made sure that ids are in range (`split_by_day` finds the first one that is not).
+have made sure that ids are in range (`split_by_day` finds the first one that is not, `require_rows`
+checks rows that somebody else built).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,40 @@ from typing import Any
 import numpy as np
 from numba import get_num_threads, njit, prange
 
+from dnatrace.errors import InputError
+
 _WORTH_THREADS = 50_000  # contacts; below, starting threads costs more than they save
 _CHUNK_ROWS = 16_384  # rows sorted by day together: they fit into the second-level cache
+
+
+def require_rows(offsets: Any, senders: Any) -> None:
+    """Raise unless offsets [people + 1] and senders [contacts], int32, are rows by receiver.
+
+    Cost: one pass over both.
+    """
+    require_array("offsets", offsets, np.int32)
+    require_array("senders", senders, np.int32)
+    n_people, n_contacts = offsets.size - 1, senders.size
+    if n_people < 0 or offsets[0] != 0 or offsets[-1] != n_contacts:
+        raise InputError(f"offsets must begin with 0 and end with {n_contacts}, as many as senders")
+    if (offsets[1:] < offsets[:-1]).any():
+        raise InputError("offsets must not fall")
+    # As unsigned numbers, negative ids are too large as well.
+    if n_contacts and senders.view(np.uint32).max() >= n_people:
+        outside = senders[int(np.argmax(senders.view(np.uint32) >= n_people))]
+        raise InputError(f"sender {outside} is outside the ids 0 … {n_people - 1}")
+
+
+def require_array(name: str, value: Any, dtype: Any, size: int | None = None) -> None:
+    """Raise unless a value is an array of that type in one dimension, and of that size."""
+    kind = np.dtype(dtype).name
+    if not isinstance(value, np.ndarray):
+        raise InputError(f"{name} must be an array of {kind}, not a {type(value).__name__}")
+    if value.dtype != dtype or value.ndim != 1:
+        found = f"{value.dtype} of shape {list(value.shape)}"
+        raise InputError(f"{name} must be an array of {kind} in one dimension, not {found}")
+    if size is not None and value.size != size:
+        raise InputError(f"{name} must have {size} values, not {value.size}")
 
 
 @njit(cache=True, nogil=True)

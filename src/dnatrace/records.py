@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
-from dnatrace.errors import InputError, require_at_least, require_kind, require_whole
+from dnatrace.errors import InputError, require_at_least, require_whole
 
 Day = TypeVar("Day")
 
@@ -40,7 +40,8 @@ class DayContacts:
     The messages that reach person r come from `senders[offsets[r]:offsets[r + 1]]`. A sender that
     appears there twice is two contacts. There is no padding and no cap: 4 bytes per contact plus
     the offsets. The order within a row is the simulator's (`from_pairs` sorts by sender); sums are
-    taken in it.
+    taken in it. Kernels do not look whether ids are in range, so that is checked here, once: one
+    pass over offsets and senders.
 
     Attributes:
         offsets: int32 [people + 1].
@@ -56,12 +57,29 @@ class DayContacts:
     mutual: bool = False
     _by_sender: Any = field(default=None, init=False, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        _csr.require_rows(self.offsets, self.senders)
+        if self.kinds is not None:
+            _csr.require_array("kinds", self.kinds, np.uint8, self.senders.size)
+
+    @classmethod
+    def _made(
+        cls, offsets: NDArray[np.int32], senders: NDArray[np.int32], *, mutual: bool = False
+    ) -> Self:
+        """Return the day that a kernel of `_csr` made: in range, so it is not checked again."""
+        day = object.__new__(cls)
+        values = {"offsets": offsets, "senders": senders, "kinds": None, "mutual": mutual}
+        for name, value in (values | {"_by_sender": None}).items():
+            object.__setattr__(day, name, value)
+        return day
+
     @classmethod
     def from_pairs(cls, senders: ArrayLike, receivers: ArrayLike, *, n_people: int) -> Self:
         """Group contacts by receiver, then by sender; the order of the pairs does not matter.
 
         Cost: two counting sorts, O(people + contacts).
         """
+        _require_people(n_people)
         sender_ids, receiver_ids = np.asarray(senders), np.asarray(receivers)
         if sender_ids.shape != receiver_ids.shape or sender_ids.ndim != 1:
             raise InputError("senders and receivers must be two arrays of one length")
@@ -71,14 +89,13 @@ class DayContacts:
         columns = {"sender": sender_ids, "receiver": receiver_ids, "day": days}
         rows = tables.Rows("contacts", columns)
         ((offsets, sorted_senders),) = _sorted_days(rows, n_people, n_days=1)
-        return cls(offsets=offsets, senders=sorted_senders)
+        return cls._made(offsets, sorted_senders)
 
     @classmethod
     def empty(cls, n_people: int) -> Self:
         """Return a day on which nobody met."""
-        return cls(
-            offsets=np.zeros(n_people + 1, dtype=np.int32), senders=np.empty(0, dtype=np.int32)
-        )
+        _require_people(n_people)
+        return cls._made(np.zeros(n_people + 1, dtype=np.int32), np.empty(0, dtype=np.int32))
 
     @property
     def n_people(self) -> int:
@@ -118,8 +135,9 @@ class DayContacts:
 
     def among(self, kept: NDArray[np.bool_]) -> Self:
         """Return the contacts between people who are kept, bool [people]; kinds are dropped."""
+        _csr.require_array("kept", kept, np.bool_, self.n_people)
         offsets, senders = _csr.among(self.offsets, self.senders, kept)
-        return type(self)(offsets=offsets, senders=senders, mutual=self.mutual)
+        return type(self)._made(offsets, senders, mutual=self.mutual)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -142,11 +160,9 @@ class _LastDays(Generic[Day]):
     _ring: deque[Day] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        require_whole(n_people=self.n_people, n_days=self.n_days)
-        require_at_least("the number of people", self.n_people, 1)
+        _require_people(self.n_people)
+        require_whole(n_days=self.n_days, first_day=self.first_day)
         require_at_least("the number of days", self.n_days, 1)
-        if self.n_people > MOST_PEOPLE:
-            raise InputError(f"{self.n_people} people are more than 32-bit ids can number")
         if self.n_days > MOST_DAYS:
             raise InputError(f"{self.n_days} days are more than {MOST_DAYS}")
         self._ring = deque(maxlen=self.n_days)
@@ -190,23 +206,29 @@ class ContactWindow(_LastDays[DayContacts]):
         n_days = tables.infer_days(days) if n_days is None else n_days
         window = cls(n_people=n_people, n_days=n_days)
         for offsets, day_senders in _sorted_days(read, n_people, n_days):
-            window._ring.append(DayContacts(offsets=offsets, senders=day_senders))
+            window._ring.append(DayContacts._made(offsets, day_senders))
         return window
 
     def push(self, day: DayContacts) -> None:
         """Add the next day; when the window is full the oldest day leaves memory."""
-        require_kind("a day", day, DayContacts)
-        if day.n_people != self.n_people:
-            raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
+        self._check(day)
         self._append(day)
 
     def push_after(self, day: DayContacts) -> None:
         """Put contacts in the newest day, so far empty, and add an empty day after it."""
+        self._check(day)
         if not self._ring or self._ring[-1].senders.size:
             raise InputError("the newest day of the window is not an empty one")
         self._ring.pop()
         self._ring.append(day)
         self.push(DayContacts.empty(self.n_people))
+
+    def _check(self, day: DayContacts) -> None:
+        """Raise unless a day is one of the people of this window."""
+        if not isinstance(day, DayContacts):
+            raise InputError(f"a day must be a DayContacts, not {day!r}")
+        if day.n_people != self.n_people:
+            raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
 
     def snapshot(self) -> Self:
         """Return the window as it is now; later pushes do not change it. The days are shared."""
@@ -220,6 +242,7 @@ class ContactWindow(_LastDays[DayContacts]):
         Afterwards the window is what it would be had they never met anybody.
         Cost: one pass over the contacts of the window.
         """
+        _require_whole_number("person", person)
         if not 0 <= person < self.n_people:
             raise InputError(f"person {person} is outside the ids 0 … {self.n_people - 1}")
         others = np.ones(self.n_people, dtype=np.bool_)
@@ -253,9 +276,14 @@ class TestLog(_LastDays[NDArray[np.int8]]):
 
     @classmethod
     def from_rows(
-        cls, rows: Any, *, n_people: int | None = None, n_days: int | None = None
+        cls,
+        rows: Any,
+        *,
+        n_people: int | None = None,
+        n_days: int | None = None,
+        first_day: int = 0,
     ) -> Self:
-        """Build a log of days 0 … n_days-1 from rows (person, day, positive).
+        """Build a log of n_days days from `first_day` on, from rows (person, day, positive).
 
         The same result twice for one person and day counts once; two different results are an
         error. `rows` is an integer array [tests, 3], a table with those columns, or a path.
@@ -263,36 +291,40 @@ class TestLog(_LastDays[NDArray[np.int8]]):
         read = tables.read_tests(rows)
         people, days = read.columns["person"], read.columns["day"]
         n_people = tables.infer_people(people) if n_people is None else n_people
-        n_days = tables.infer_days(days) if n_days is None else n_days
-        log = cls(n_people=n_people, n_days=n_days)
+        n_days = tables.infer_days(days - first_day) if n_days is None else n_days
+        log = cls(n_people=n_people, n_days=n_days, first_day=first_day)
         tables.check_ids(read, "person", n_people)
-        tables.check_days(read, n_days)
+        tables.check_days(read, n_days, first=first_day)
         tables.check_range(read, "positive", end=2, meaning="0 and 1")
-        log._fill(read)
+        dense = np.full((log.n_days, log.n_people), NOT_TESTED, dtype=np.int8)
+        _enter(read, dense, (days - first_day, people))
+        log._ring.extend(dense)
         return log
-
-    def _fill(self, rows: tables.Rows) -> None:
-        people, days, positive = (rows.columns[c] for c in tables.TEST_COLUMNS)
-        dense = np.full((self.n_days, self.n_people), NOT_TESTED, dtype=np.int8)
-        dense[days, people] = positive
-        conflict = dense[days, people] != positive
-        if conflict.any():
-            row = int(np.argmax(conflict))
-            problem = f"{rows.person(people[row])} has two different results on day {days[row]}"
-            raise rows.refuse(row, "positive", problem)
-        self._ring = deque(dense, maxlen=self.n_days)
 
     def push_day(self) -> None:
         """Begin the next day without results; when the log is full the oldest day leaves it."""
         self._append(np.full(self.n_people, NOT_TESTED, dtype=np.int8))
 
-    def record(self, day: int, people: NDArray[Any], positive: NDArray[np.bool_]) -> None:
-        """Enter the results of tests taken on `day`; a day that has left the log is ignored."""
+    def record(self, day: int, people: ArrayLike, positive: ArrayLike) -> None:
+        """Enter the results of tests taken on `day`; a day that has left the log is ignored.
+
+        `people` are ids [tests], `positive` is bool, or 0 and 1 [tests]. The same result twice for
+        one person counts once, two different ones are an error; a later call replaces a result.
+        """
+        _require_whole_number("day", day)
+        ids = tables.column(people, "tests", "person")
+        found = tables.column(positive, "tests", "positive", kinds="biuf")
+        if ids.size != found.size:
+            raise InputError("people and positive must be two arrays of one length")
+        days = np.broadcast_to(np.int64(day), ids.shape)
+        rows = tables.Rows("tests", {"person": ids, "positive": found, "day": days})
+        tables.check_ids(rows, "person", self.n_people)
+        tables.check_range(rows, "positive", end=2, meaning="0 and 1")
         index = day - self.first_day
         if index >= len(self._ring):
             raise InputError(f"day {day} has not begun in this log")
         if index >= 0:
-            self._ring[index][people] = positive
+            _enter(rows, self._ring[index], ids)
 
     @property
     def outcomes(self) -> NDArray[np.int8]:
@@ -321,6 +353,33 @@ class Beliefs:
     def exposed_or_infected(self) -> NDArray[np.float32]:
         """P(E) + P(I) by person and day: float32 [people, days]."""
         return self.values[:, :, 1] + self.values[:, :, 2]
+
+
+def _enter(rows: tables.Rows, results: NDArray[np.int8], places: Any) -> None:
+    """Enter the results of tests at their places, or none if two contradict each other."""
+    positive, before = rows.columns["positive"], results[places]
+    results[places] = positive
+    conflict = results[places] != positive
+    if conflict.any():
+        results[places] = before
+        row = int(np.argmax(conflict))
+        who, day = rows.person(rows.columns["person"][row]), rows.columns["day"][row]
+        raise rows.refuse(row, "positive", f"{who} has two different results on day {day}")
+
+
+def _require_whole_number(name: str, value: Any) -> None:
+    """Raise unless a value is a whole number; None is none."""
+    if value is None:
+        raise InputError(f"{name} must be a whole number, not None")
+    require_whole(**{name: value})
+
+
+def _require_people(n_people: int) -> None:
+    """Raise unless so many people can have ids."""
+    _require_whole_number("n_people", n_people)
+    require_at_least("the number of people", n_people, 1)
+    if n_people > MOST_PEOPLE:
+        raise InputError(f"{n_people} people are more than 32-bit ids can number")
 
 
 def _sorted_days(

@@ -13,6 +13,7 @@ which passes BigCrush. It is meant for simulation; for noise that protects, see
 import hashlib
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,10 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A named, seeded source of draws addressed by person, day and draw number."""
+    """A named, seeded source of draws addressed by person, day and draw number.
+
+    Each of the three is a whole number of 32 bits, so that no two addresses share a draw.
+    """
 
     seed: int
     purpose: str
@@ -60,17 +64,44 @@ class Stream:
 
     def uniform(self, people: ArrayLike, day: int = 0, draw: int = 0) -> NDArray[np.float64]:
         """Draw from the open interval (0, 1), one value per person."""
-        return _uniforms(self.key, np.asarray(people, dtype=np.int64), day, draw)
+        _require_word(day=day, draw=draw)
+        return _uniforms(self.key, _ids_of(people), day, draw)
 
     def normal(self, people: ArrayLike, day: int = 0, draw: int = 0) -> NDArray[np.float64]:
         """Draw from the standard normal distribution, one value per person."""
-        return _normals(self.key, np.asarray(people, dtype=np.int64), day, draw)
+        _require_word(day=day, draw=draw)
+        return _normals(self.key, _ids_of(people), day, draw)
 
     def generator(self, person: int = 0, day: int = 0) -> np.random.Generator:
         """Return a numpy generator of this (person, day), for draws that need a distribution."""
-        address = np.array([self.key, np.uint64(person << 32 | day)], dtype=np.uint64)
+        _require_word(person=person, day=day)
+        address = np.array([self.key, int(person) << 32 | int(day)], dtype=np.uint64)
         counter = np.array([0, 0, 0, _GENERATOR_MARK], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=address, counter=counter))
+
+
+def _ids_of(people: ArrayLike) -> NDArray[np.int64]:
+    """Return ids for a kernel, or raise unless all are whole numbers of 32 bits.
+
+    Cost: one pass, a sixth of the time of the draws or less.
+    """
+    ids = np.asarray(people)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        found = f"{ids.dtype} of shape {list(ids.shape)}"
+        raise InputError(f"people must be whole numbers in one dimension, not {found}")
+    wide = ids.astype(np.int64, copy=False)
+    # As unsigned numbers, negative ids are too large as well.
+    if wide.size and wide.view(np.uint64).max() > _MASK:
+        _require_word(person=ids[int(np.argmax(wide.view(np.uint64) > _MASK))])
+    return wide
+
+
+def _require_word(**values: Any) -> None:
+    """Raise unless every value is a whole number of 32 bits."""
+    for name, value in values.items():
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not whole or not 0 <= int(value) < 2**32:
+            raise InputError(f"{name} must be a whole number from 0 to 2^32-1, not {value}")
 
 
 @njit(cache=True)

@@ -1,6 +1,7 @@
 """Read a CSV or Parquet file as a table, or say why it cannot be read."""
 
 import csv
+import re
 import zipfile
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from dnatrace.errors import InputError
 
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
 _SAVE = "save it as CSV UTF-8"
 # Files of other kinds, by their first bytes.
 _ZIP = b"PK\x03\x04"
@@ -42,6 +44,11 @@ def read_file(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
         return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, as_text)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {first_line(error)}") from error
+
+
+def without_index(table: pa.Table) -> pa.Table:
+    """Return a table without the numbers of rows that pandas writes beside the columns."""
+    return table.select([i for i, c in enumerate(table.column_names) if not _INDEX.fullmatch(c)])
 
 
 def first_line(error: Exception) -> str:
@@ -79,7 +86,7 @@ def _read_parquet(path: Path) -> pa.Table:
     import pyarrow.parquet as pq  # noqa: PLC0415  (only where needed: half of the import time)
 
     try:
-        return pq.read_table(path)
+        return without_index(pq.read_table(path))
     except pa.ArrowException as error:
         raise InputError(f"{path}: not a readable Parquet file: {first_line(error)}") from error
 

@@ -5,6 +5,7 @@ editor counts it. Ids and days are whole numbers from 0.
 """
 
 import csv
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.sheets import first_line, read_file
+from dnatrace.sheets import first_line, read_file, without_index
 
 Columns = dict[str, NDArray[np.int64]]
 
@@ -111,14 +112,19 @@ def read_columns(
         name = what
         if not isinstance(source, Mapping) and not hasattr(source, "__arrow_c_stream__"):
             return Rows(name, _array_columns(source, name, required))
-        table = _as_table(source, name)
+        table = _as_table(source, name, required)
     _check_names(table.column_names, name, required, optional)
     return Rows(name, {c: whole_numbers(table[c], name, c) for c in required})
 
 
-def _as_table(source: Any, name: str) -> pa.Table:
+def _as_table(source: Any, name: str, required: Sequence[str]) -> pa.Table:
     try:
-        return pa.table(dict(source) if isinstance(source, Mapping) else source)
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(source, pandas.DataFrame):
+            columns = [level for level in source.index.names if level in required]
+            flat = source.reset_index(columns) if columns else source
+            return pa.Table.from_pandas(flat, preserve_index=False)
+        return without_index(pa.table(dict(source) if isinstance(source, Mapping) else source))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name}: not a table of columns: {first_line(error)}") from error
 
@@ -128,6 +134,9 @@ def _array_columns(source: Any, name: str, required: Sequence[str]) -> Columns:
         array = np.asarray(source)
     except ValueError as error:
         raise InputError(f"{name}: not an array: {first_line(error)}") from error
+    if array.ndim == 0:
+        rows = f"rows ({', '.join(required)}), a table of these columns or a path"
+        raise InputError(f"{name}: expected {rows}, got a value of type {type(source).__name__}")
     if array.size == 0:
         array = array.reshape(0, len(required)).astype(np.int64)
     if array.ndim != 2 or array.shape[1] != len(required):
@@ -161,6 +170,8 @@ def whole_numbers(column: pa.ChunkedArray, name: str, label: str) -> NDArray[np.
     """Return a column as whole numbers, or raise naming the first row that is not one."""
     if len(column) == 0:
         return np.empty(0, dtype=np.int64)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise refuse(name, row, label, "the value is missing")
@@ -176,10 +187,30 @@ def _reject_text(column: pa.ChunkedArray, name: str, label: str) -> None:
             int(value)
         except (TypeError, ValueError):
             raise refuse(name, row, label, f"{value!r} is not a whole number") from None
-    raise InputError(f"{name}: column '{label}' holds text, expected whole numbers")
+    kind = column.type
+    held = "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
+    raise InputError(f"{name}: column '{label}' holds {held}, expected whole numbers")
+
+
+def column(values: Any, name: str, label: str, *, kinds: str = "iuf") -> NDArray[np.int64]:
+    """Return one column, a sequence or a single value, as whole numbers, or raise.
+
+    `kinds` are the kinds of numpy that are taken; without "b", a mask is not read as numbers.
+    """
+    try:
+        array = np.atleast_1d(np.asarray(values))
+    except ValueError as error:
+        problem = f"not an array: {first_line(error)}"
+        raise InputError(f"{name}: column '{label}': {problem}") from error
+    if array.ndim != 1 or array.dtype.kind not in kinds:
+        kind = f"{array.dtype} of shape {list(array.shape)}"
+        raise InputError(f"{name}: column '{label}': expected whole numbers, got {kind}")
+    return _whole_array(array, name, label)
 
 
 def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int64]:
+    if values.dtype == np.float16:
+        values = values.astype(np.float64)  # 2^53 is beyond its range
     if values.dtype.kind == "f":
         bad = ~(np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2.0**53))
         if bad.any():
@@ -193,11 +224,11 @@ def _whole_array(values: NDArray[Any], name: str, label: str) -> NDArray[np.int6
     return values.astype(np.int64, copy=False)
 
 
-def check_range(rows: Rows, column: str, *, end: int, meaning: str) -> None:
-    """Raise unless every value lies in 0 … end-1; the message names the first row that does not."""
+def check_range(rows: Rows, column: str, *, end: int, meaning: str, first: int = 0) -> None:
+    """Raise unless all values lie in first … end-1; the message names the first row that errs."""
     values = rows.columns[column]
-    if values.size and (int(values.min()) < 0 or int(values.max()) >= end):
-        row = int(np.argmax((values < 0) | (values >= end)))
+    if values.size and (int(values.min()) < first or int(values.max()) >= end):
+        row = int(np.argmax((values < first) | (values >= end)))
         raise rows.refuse(row, column, f"{values[row]} is outside {meaning}")
 
 
@@ -212,18 +243,18 @@ def check_ids(rows: Rows, label: str, n_people: int) -> None:
     check_range(rows, label, end=n_people, meaning=f"the ids 0 … {n_people - 1}")
 
 
-def check_days(rows: Rows, n_days: int) -> None:
-    """Raise unless every day lies in 0 … n_days-1."""
+def check_days(rows: Rows, n_days: int, *, first: int = 0) -> None:
+    """Raise unless every day is one of the n_days days from `first` on."""
     days = rows.columns["day"]
-    outside = (days < 0) | (days >= n_days)
+    outside = (days < first) | (days >= first + n_days)
     if outside.any():
         row = int(np.argmax(outside))
-        raise rows.refuse(row, "day", outside_days(int(days[row]), n_days, rows))
+        raise rows.refuse(row, "day", outside_days(int(days[row]), n_days, rows, first=first))
 
 
-def outside_days(day: int, n_days: int, rows: Rows) -> str:
+def outside_days(day: int, n_days: int, rows: Rows, *, first: int = 0) -> str:
     """Return that a day is outside the window, in dates where the rows have them."""
-    window = f"{rows.day(0)} … {rows.day(n_days - 1)}"
+    window = f"{rows.day(first)} … {rows.day(first + n_days - 1)}"
     return f"{rows.day(day)} is outside the window of days {window}{_meant(rows, day)}"
 
 

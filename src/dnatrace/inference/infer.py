@@ -46,9 +46,11 @@ def infer(
 
     Args:
         contacts: integer array [contacts, 3] (sender, receiver, day), a table with those columns,
-            the path of a CSV or Parquet file, or a `ContactWindow`. Directed; a repeated row is a
-            second contact. Parquet of whole numbers is read batch by batch.
-        tests: integer array [tests, 3] (person, day, positive), a table, or a path.
+            the path of a CSV or Parquet file, or a `ContactWindow`, of which the days that it holds
+            are inferred. Directed; a repeated row is a second contact. Parquet of whole numbers is
+            read batch by batch.
+        tests: integer array [tests, 3] (person, day, positive), a table, a path, or a `TestLog` of
+            the same days. Beside a window, days have its numbers: the oldest is its `first_day`.
         n_people: ids are 0 … n_people-1; one more than the largest id when None.
         n_days: days are 0 … n_days-1; one more than the largest day when None.
         parameters: the parameters of the statistical model of `fn`.
@@ -97,14 +99,18 @@ def _refuse(chosen: Inference, meant_for_others: dict[str, Any]) -> None:
 def _read(
     contacts: Any, tests: Any, n_people: int | None, n_days: int | None
 ) -> tuple[ContactWindow, TestLog]:
+    if isinstance(tests, TestLog):
+        n_people, n_days = _agreed("the log of tests", tests, n_people, n_days)
+        return _beside(tests, contacts, n_people, n_days), tests
     test_rows = tables.read_tests(tests)
     if isinstance(contacts, str | Path) and parquet.can_stream(Path(contacts)):
-        contacts = _streamed(Path(contacts), test_rows, n_people, n_days)
+        n_people, n_days = parquet.sizes(
+            Path(contacts), test_rows, n_people=n_people, n_days=n_days
+        )
+        contacts = parquet.window_of(Path(contacts), n_people=n_people, n_days=n_days)
     if isinstance(contacts, ContactWindow):
-        size = {"n_people": contacts.n_people, "n_days": contacts.n_days}
-        for name, given in (("n_people", n_people), ("n_days", n_days)):
-            if given is not None and given != size[name]:
-                raise InputError(f"{name}: the window of contacts has {size[name]}, not {given}")
+        n_people, n_days = _agreed("the window of contacts", contacts, n_people, n_days)
+        size = {"n_people": n_people, "n_days": n_days, "first_day": contacts.first_day}
         return contacts, TestLog.from_rows(test_rows, **size)
     contact_rows = tables.read_contacts(contacts)
     if n_people is None and not (contact_rows.size or test_rows.size):
@@ -119,12 +125,40 @@ def _read(
     return window, TestLog.from_rows(test_rows, n_people=n_people, n_days=n_days)
 
 
-def _streamed(
-    path: Path, tests: tables.Rows, n_people: int | None, n_days: int | None
-) -> ContactWindow:
-    """Return the window of a large file, as large as its contacts and the tests require."""
-    n_people, n_days = parquet.sizes(path, tests, n_people=n_people, n_days=n_days)
-    return parquet.window_of(path, n_people=n_people, n_days=n_days)
+def _agreed(
+    what: str, held: ContactWindow | TestLog, n_people: int | None, n_days: int | None
+) -> tuple[int, int]:
+    """Return how many people and days are held, or raise if others are asked for."""
+    days = len(held) or held.n_days
+    for name, given, has in (("n_people", n_people, held.n_people), ("n_days", n_days, days)):
+        if given is not None and given != has:
+            raise InputError(f"{name}: {what} has {has}, not {given}")
+    if not len(held):
+        raise InputError(f"{what} holds no day yet")
+    return held.n_people, days
+
+
+def _beside(log: TestLog, contacts: Any, n_people: int, n_days: int) -> ContactWindow:
+    """Return the contacts of the people and days of a log, or raise if theirs are others."""
+    if isinstance(contacts, ContactWindow):
+        window = contacts
+    elif log.first_day != 0:
+        raise InputError(f"tests: beside a log of {_days(log)} contacts must be a ContactWindow")
+    elif isinstance(contacts, str | Path) and parquet.can_stream(Path(contacts)):
+        window = parquet.window_of(Path(contacts), n_people=n_people, n_days=n_days)
+    else:
+        window = ContactWindow.from_rows(contacts, n_people=n_people, n_days=n_days)
+    if window.n_people != n_people:
+        raise InputError(f"tests: a log of {n_people} people for contacts of {window.n_people}")
+    if (window.first_day, len(window)) != (log.first_day, n_days):
+        raise InputError(f"tests: a log of {_days(log)} for contacts of {_days(window)}")
+    return window
+
+
+def _days(held: ContactWindow | TestLog) -> str:
+    if not len(held):
+        return "no day yet"
+    return f"days {held.first_day} … {held.first_day + len(held) - 1}"
 
 
 def _by_day_of_infection(

@@ -44,21 +44,18 @@ SCHEMA = 3
 
 _LOG = logging.getLogger(__name__)
 
-if TYPE_CHECKING:
-    MethodChoice = MethodSettings
-    SimulatorChoice = SimulatorSettings
-    PolicyChoice = PolicySettings
-else:
-    MethodChoice = METHODS.choice
-    SimulatorChoice = SIMULATORS.choice
-    PolicyChoice = POLICIES.choice
-
-
 CATALOGUES: dict[str, Catalogue[Any]] = {
     "method": METHODS,
     "simulator": SIMULATORS,
     "policy": POLICIES,
 }
+
+if TYPE_CHECKING:
+    MethodChoice = MethodSettings
+    SimulatorChoice = SimulatorSettings
+    PolicyChoice = PolicySettings
+else:
+    MethodChoice, SimulatorChoice, PolicyChoice = (c.choice for c in CATALOGUES.values())
 
 
 # Keyword arguments and command-line options that live in a section.
@@ -101,6 +98,9 @@ class RunConfig(Settings):
     app: AppRules = AppRules()
     policy: PolicyChoice = HighestScoresSettings()
     simulator: SimulatorChoice = CitySettings()
+    if TYPE_CHECKING:  # short names and bare names of plug-ins are no fields
+
+        def __init__(self, **values: Any) -> None: ...
 
     @model_validator(mode="before")
     @classmethod
