@@ -23,9 +23,9 @@ def read_found(run: Path) -> Found:
     """
     try:
         groups = pq.read_table(run / "groups.parquet").to_pylist()
-    except (OSError, pa.ArrowException) as error:
+        summary = stores.read_json(run, "summary.json")
+    except (OSError, pa.ArrowException, InputError) as error:
         raise InputError(f"{run}: is damaged, remove it: {str(error).splitlines()[0]}") from error
-    summary = stores.read_json(run, "summary.json")
     wrong = [name for name in SUMMARY if not isinstance(summary.get(name), int | float | None)]
     wrong += [_ALWAYS] if summary.get(_ALWAYS) is None else []
     if wrong:

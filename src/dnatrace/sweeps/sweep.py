@@ -163,7 +163,7 @@ def _told_once() -> Iterator[None]:
         told.add(line)
         return len(told) > n
 
-    logger = logging.getLogger(load_config.__module__)
+    logger = logging.getLogger(notices.__name__)
     logger.addFilter(is_new)
     try:
         yield
