@@ -100,37 +100,30 @@ class PersonAudit:
     def words(self) -> str:
         """The result in plain words."""
         who = "" if self.met else ", who never met them,"
-        if self.mu is None and self.drawn is not None:
-            return (
-                f"One attacker{who} who weighs all their scores linearly guessed the result of the "
-                f"test right {_in_a_hundred(self.success)} of 100 times in {self.drawn.draws:,} "
-                "draws of each world; a coin is right 50 times. Better attackers may exist. "
-                f"{self.verdict}"
-            )
-        guess = (
-            f"Somebody who knows everything else{who} guesses the result of the test right "
-            f"{_in_a_hundred(self.success)} of 100 times; a coin is right 50 times."
+        right = f"the result of the test right {_in_a_hundred(self.success)} of 100 times"
+        coin = "a coin is right 50 times."
+        if self.mu is not None or self.drawn is None:
+            return f"Somebody who knows everything else{who} guesses {right}; {coin} {self.verdict}"
+        return (
+            f"One attacker{who} who weighs all their scores linearly guessed {right} in "
+            f"{self.drawn.draws:,} draws of each world; {coin} Better attackers may exist. "
+            f"{self.verdict}"
         )
-        return f"{guess} {self.verdict}"
 
     @property
     def verdict(self) -> str:
         """What follows for the claim, and which claim that is if it is false."""
+        claimed = f"ε = {self.claimed_epsilon:.3g}"
+        if not self.passed and self.proved:
+            return f"THE CLAIM IS FALSE: one test of a person reveals more than {claimed}."
         if not self.passed:
-            return f"THE CLAIM IS FALSE{self._what_is_false}."
+            return (
+                f"THE CLAIM IS FALSE if {claimed}, which holds for a contact, is read as a promise "
+                "about a person: one test reveals more. The method promises nothing about a person."
+            )
         if self.epsilon is not None:
             return "The claim holds in this world."
         return "The claim was not refuted. That proves nothing more: an audit can only refute."
-
-    @property
-    def _what_is_false(self) -> str:
-        claimed = f"ε = {self.claimed_epsilon:.3g}"
-        if self.proved:
-            return f": one test of a person reveals more than {claimed}"
-        return (
-            f" if {claimed}, which holds for a contact, is read as a promise about a person: one "
-            "test reveals more. The method promises nothing about a person"
-        )
 
 
 def _in_a_hundred(share: float) -> str:
