@@ -284,9 +284,11 @@ def _stored(run: Path) -> Found:
     """Return summary and groups of a stored run."""
     try:
         groups = pq.read_table(run / "groups.parquet").to_pylist()
+    except FileNotFoundError:
+        raise InputError(f"{run}: is damaged, remove it: groups.parquet is missing") from None
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{run}: is damaged, remove it: {str(error).splitlines()[0]}") from error
-    return stores.read_json(run, "summary.json"), groups
+    return stores.read_summary(run), groups
 
 
 def stored_study(
