@@ -337,7 +337,7 @@ def test_everything_the_page_promises_is_there(html):
     for words in [
         "Research software, not a medical device.",
         "27 runs in 9 settings, 3 seeds each: 300 people, 20 days, simulator city.",
-        "Unless a label says otherwise: false negatives 0.001, adherence 1",
+        "Unless a label says otherwise: false negatives 0.001, isolation.adherence 1",
         "not private",
         "NOT SOUND",
         "no message is used",
@@ -455,7 +455,7 @@ def _with_texts(table):
 
 DAMAGE = {
     "no summary": (lambda run: (run / "summary.json").unlink(), "is not a stored run"),
-    "no config": (lambda run: (run / "config.json").unlink(), "config.json: cannot be read"),
+    "no config": (lambda run: (run / "config.json").unlink(), "config.json: is missing"),
     "half a config": (
         lambda run: (run / "config.json").write_text('{"people": 3'),
         "config.json: is damaged",
@@ -463,8 +463,8 @@ DAMAGE = {
     "a list": (lambda run: (run / "config.json").write_text("[]"), "config.json: is damaged"),
     "no seed": (lambda run: (run / "config.json").write_text("{}"), "it has no seed"),
     "a text as peak": (_put("peak_infected", "0.1"), "'peak_infected' is not a number"),
-    "an infinite peak": (_put("peak_infected", float("inf")), "'peak_infected' is not a number"),
-    "NaN as peak": (_put("peak_infected", float("nan")), "'peak_infected' is not a number"),
+    "an infinite peak": (_put("peak_infected", float("inf")), "Infinity is not a finite number"),
+    "NaN as peak": (_put("peak_infected", float("nan")), "NaN is not a finite number"),
     "nobody": (_put("people", 0), "'people' is not a positive number"),
     "no people": (_drop("people"), "'people' is not a positive number"),
     "a text as ε": (
@@ -476,7 +476,7 @@ DAMAGE = {
         lambda run: (run / "daily.parquet").write_bytes(b"PAR1"),
         "daily.parquet: is damaged",
     ),
-    "no table": (lambda run: (run / "groups.parquet").unlink(), "groups.parquet: is damaged"),
+    "no table": (lambda run: (run / "groups.parquet").unlink(), "groups.parquet: is missing"),
     "no days": (_without("daily.parquet", "day"), "daily.parquet: is damaged"),
     "an empty table": (
         _change_table("daily.parquet", lambda table: table.slice(0, 0)),
@@ -530,7 +530,7 @@ def test_damaged_runs_of_a_store_are_left_out_with_their_names(report_store, tmp
     assert "could not be read: 3 runs of the store" in page
     assert runs[0].name in page
     listed = json.loads(run_command("list", store, "--json", "-q").stdout)
-    assert sorted(listed["left_out"]) == sorted([empty, runs[0].name])
+    assert sorted(listed["left_out"]) == sorted([empty, runs[0].name, runs[1].name])
     assert len(listed["runs"]) == len(runs) - 1
     for path in runs:
         (path / "summary.json").write_text("[]")

@@ -377,14 +377,16 @@ def test_a_run_is_not_lost_for_a_label_that_cannot_be_read(result, tmp_path, cap
     assert store.read_label(path) == "second"
 
 
-def test_one_run_can_be_listed_and_costs_that_are_none_are_a_dash(result, tmp_path):
+def test_one_run_can_be_listed_and_costs_that_are_no_numbers_are_refused(result, tmp_path):
     path = store.write_run(result, tmp_path)
     listed = json.loads(command("list", path, "--json").stdout)
     assert [row["digest"] for row in listed["runs"]] == [path.name]
     summary = json.loads((path / "summary.json").read_text("utf-8"))
     summary["privacy"] |= {"epsilon": [1], "noise": "fast"}
     (path / "summary.json").write_text(json.dumps(summary))
-    assert command("list", tmp_path).returncode == 0
+    done = command("list", tmp_path)
+    line = f"dnatrace: {path / 'summary.json'}: is damaged: 'epsilon' is not a number\n"
+    assert (done.returncode, done.stderr) == (2, line)
 
 
 @pytest.mark.parametrize("damaged", ["groups.parquet", "summary.json"])

@@ -1,6 +1,7 @@
 """Write files whole or not at all, say beforehand what could not be written, and read JSON."""
 
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -105,12 +106,19 @@ def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is not JSON, or nested too deeply.
+        ValueError: it is not JSON, nested too deeply, or has a number that is not finite.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def _finite(text: str) -> float:
+    """Return a number of a JSON text; Python also reads NaN, Infinity and 1e999."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is not a finite number")
+    return number
 
 
 def _flush(path: Path) -> None:

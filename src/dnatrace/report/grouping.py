@@ -48,7 +48,7 @@ class Group:
     def values(self, quantity: Quantity) -> NDArray[np.float64]:
         """Return a number of the summary in its unit, one per seed, NaN where it is absent."""
         stored = np.array([run.summary[quantity.key] for run in self.runs], dtype=np.float64)
-        people = np.array([run.summary["people"] for run in self.runs])
+        people = np.array([run.summary["people"] for run in self.runs], dtype=np.float64)
         in_unit: NDArray[np.float64] = quantity.in_unit(stored, people)
         return in_unit
 

@@ -2,8 +2,6 @@
 
 import logging
 import re
-import sys
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -97,7 +95,7 @@ def read_run(path: Path) -> StoredRun:
         InputError: a file is missing or damaged.
     """
     config = store.read_json(path, "config.json")
-    summary = _check_summary(path / "summary.json", store.read_json(path, "summary.json"))
+    summary = _check_summary(path / "summary.json", store.read_summary(path))
     seed = config.get("seed")
     if not isinstance(seed, int) or isinstance(seed, bool):
         _damaged(path / "config.json", "it has no seed")
@@ -116,28 +114,13 @@ def read_run(path: Path) -> StoredRun:
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:
-    numbers = _numbers(path, summary, ("people", *(quantity.key for quantity in RESULTS)))
-    if numbers["people"] is None or numbers["people"] < 1:
+    """Return a summary with every number that a report shows, None where it has none."""
+    if summary.get("people") is None:
         _damaged(path, "'people' is not a positive number")
+    numbers = {quantity.key: summary.get(quantity.key) for quantity in RESULTS}
     privacy = summary.get("privacy", {})
-    if not isinstance(privacy, dict):
-        _damaged(path, "it says nothing about privacy")
-    epsilons = _numbers(path, privacy, (quantity.key for quantity in EPSILONS))
+    epsilons = {quantity.key: privacy.get(quantity.key) for quantity in EPSILONS}
     return summary | numbers | {"privacy": privacy | epsilons}
-
-
-def _numbers(path: Path, values: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return a number for each key, None where there is none."""
-    found = {key: values.get(key) for key in keys}
-    for key, value in found.items():
-        if value is not None and not _is_finite(value):
-            _damaged(path, f"'{key}' is not a number")
-    return found
-
-
-def _is_finite(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and abs(value) <= sys.float_info.max
 
 
 def _check_ledger(path: Path, ledger: dict[str, Any]) -> dict[str, Any]:
@@ -167,11 +150,17 @@ def _read_daily(path: Path) -> dict[str, NDArray[np.float64]]:
 def _read_groups(path: Path) -> list[dict[str, Any]]:
     classes, keys = ("grouped_by", "group"), tuple(quantity.key for quantity in GROUPED)
     rows = _read_parquet(path, classes, (*classes, *keys)).to_pylist()
-    return [row | _numbers(path, row, keys) for row in rows]
+    for row in rows:
+        for key in keys:
+            if row.setdefault(key, None) is not None and not store.is_number(row[key]):
+                _damaged(path, f"'{key}' is not a number")
+    return rows
 
 
 def _read_parquet(path: Path, needed: tuple[str, ...], columns: tuple[str, ...]) -> pa.Table:
     """Return those of the columns that a table has."""
+    if not path.exists():
+        raise InputError(f"{path}: is missing")
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:

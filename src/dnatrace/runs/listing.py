@@ -91,21 +91,20 @@ def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _row(run: Path) -> dict[str, Any]:
-    summary = stores.read_json(run, "summary.json")
-    found = summary.get("privacy")
-    privacy: dict[str, Any] = found if isinstance(found, dict) else {}
+    summary = stores.read_summary(run)
+    privacy: dict[str, Any] = summary.get("privacy", {})
     burden = SUMMARY["isolation_person_days"]
-    days, people = (_number(summary.get(key)) for key in (burden.key, "people"))
+    days, people = (summary.get(key) for key in (burden.key, "people"))
     return {
         "digest": run.name,
         "label": stores.read_label(run),
         "method": summary.get("method"),
         "variant": privacy.get("release"),
-        "epsilon": _number(privacy.get("epsilon")) if privacy.get("noise") is not None else None,
+        "epsilon": privacy.get("epsilon") if privacy.get("noise") is not None else None,
         "unit": privacy.get("unit") if privacy.get("noise") is not None else None,
         **{key: summary.get(key) for key in _PLACES},
-        "peak_infected": _number(summary.get("peak_infected")),
-        "attack_rate": _number(summary.get("attack_rate")),
+        "peak_infected": summary.get("peak_infected"),
+        "attack_rate": summary.get("attack_rate"),
         "isolation_days_per_person": burden.in_unit(days, people)
         if people and days is not None
         else None,
@@ -117,10 +116,6 @@ _COLUMNS = {
     *("digest", "label", "method", "variant", "epsilon", "unit", *_PLACES, "peak_infected"),
     *("attack_rate", "isolation_days_per_person", "version"),
 }
-
-
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, int | float) else None
 
 
 def for_people(row: dict[str, Any]) -> dict[str, str]:

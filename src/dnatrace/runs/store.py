@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from dnatrace.errors import InputError, is_readable
 from dnatrace.files import parse_json
 from dnatrace.runs import guarantees
+from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import RunResult
 
 _LOG = logging.getLogger(__name__)
@@ -316,7 +317,11 @@ def read_text(run: Path, name: str) -> str:
         raise InputError(f"{run}: is not a stored run{hint}")
     try:
         return (run / name).read_text("utf-8").rstrip()
-    except (OSError, UnicodeDecodeError) as error:
+    except FileNotFoundError:
+        raise InputError(f"{run / name}: is missing") from None
+    except OSError as error:
+        raise InputError(f"{run / name}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
         raise InputError(f"{run / name}: cannot be read: {error}") from error
 
 
@@ -330,6 +335,54 @@ def read_json(run: Path, name: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"{run / name}: is damaged: it is not an object")
     return values
+
+
+def read_summary(run: Path) -> dict[str, Any]:
+    """Read the summary of a stored run: numbers are numbers and texts are texts, or absent.
+
+    Raises:
+        InputError: it is damaged; the message names the key.
+    """
+    summary, path = read_json(run, "summary.json"), run / "summary.json"
+    privacy = summary.get("privacy", {})
+    if not isinstance(privacy, dict):
+        raise InputError(f"{path}: is damaged: it says nothing about privacy")
+    for values in (summary, privacy):
+        for key, value in values.items():
+            what = _KINDS.get(key, "a number" if key.endswith("_epsilon") else "")
+            if value is not None and what and not _IS[what](value):
+                raise InputError(f"{path}: is damaged: '{key}' is not {what}")
+    return summary
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number that calculations can take."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= _LARGEST
+
+
+_LARGEST = 1e100  # squares and sums of such numbers are finite
+_MOST = 2**53  # people or days: exact as floating point numbers
+_IS: dict[str, Callable[[Any], bool]] = {
+    "a number": is_number,
+    "a whole number": lambda value: is_number(value) and isinstance(value, int),
+    "a positive number": lambda value: _IS["a whole number"](value) and 1 <= value <= _MOST,
+    "a text": lambda value: isinstance(value, str),
+    "true or false": lambda value: isinstance(value, bool),
+    "numbers by name": lambda value: (
+        isinstance(value, dict) and all(v is None or is_number(v) for v in value.values())
+    ),
+}
+_KINDS = {
+    **dict.fromkeys(("people", "days"), "a positive number"),
+    **dict.fromkeys(("seed", "meetings_per_day"), "a whole number"),
+    **dict.fromkeys(("method", "simulator", "version", "release", "unit", "mechanism"), "a text"),
+    **dict.fromkeys(("noise", "floor", "person_measured", "config_digest"), "a text"),
+    **dict.fromkeys(("peak_reached", "sound", "protects", "person_unfinished"), "true or false"),
+    **dict.fromkeys(("policy_tells_of_cases",), "true or false"),
+    **dict.fromkeys(("true_epsilon", "selection_epsilon"), "numbers by name"),
+    **dict.fromkeys((*SUMMARY, "p1", "epsilon", "delta"), "a number"),
+}
 
 
 def read_ledger(run: Path) -> dict[str, Any]:
@@ -348,5 +401,7 @@ def _are_costs(spent: Any) -> bool:
     if not isinstance(spent, dict):
         return False
     epsilons = (value for key, value in spent.items() if re.fullmatch("per_.*_epsilon", key))
-    known = {"releases", "sound"} <= set(spent) and isinstance(spent.get("delta"), int | float)
-    return known and all(isinstance(value, int | float | None) for value in epsilons)
+    known = {"releases", "sound"} <= set(spent) and is_number(spent.get("delta"))
+    noise = spent.get("noise", [])  # older versions did not store it
+    drawn = isinstance(noise, list) and all(isinstance(name, str) for name in noise)
+    return known and drawn and all(value is None or is_number(value) for value in epsilons)

@@ -23,7 +23,9 @@ def read_found(run: Path) -> Found:
     """
     try:
         groups = pq.read_table(run / "groups.parquet").to_pylist()
-        summary = stores.read_json(run, "summary.json")
+        summary = stores.read_summary(run)
+    except FileNotFoundError:
+        raise InputError(f"{run}: is damaged, remove it: groups.parquet is missing") from None
     except (OSError, pa.ArrowException, InputError) as error:
         raise InputError(f"{run}: is damaged, remove it: {str(error).splitlines()[0]}") from error
     wrong = [name for name in SUMMARY if not isinstance(summary.get(name), int | float | None)]
