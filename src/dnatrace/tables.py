@@ -305,9 +305,11 @@ def _infer_size(columns: Sequence[NDArray[np.int64]], *, most: int, what: str) -
     """Return one more than the largest value, at least 1; refuse values too large for indices."""
     size = max((int(c.max()) + 1 for c in columns if c.size), default=1)
     if size > most:
-        remedy = "dnatrace infer --id-map treats ids as names, " if "id" in what else ""
+        option, names = (
+            ("people", "; `infer --id-map` takes names") if "id" in what else ("days", "")
+        )
         raise InputError(
-            f"the largest {what} is {size - 1}: {what}s are counted from 0; {remedy}"
-            f"--{'people' if 'id' in what else 'days'} (n_… in Python) if that is meant"
+            f"the largest {what} is {size - 1}: {what}s are counted from 0; if so many are meant, "
+            f"say so with --{option} (n_{option} in Python){names}"
         )
     return max(size, 1)
