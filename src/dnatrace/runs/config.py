@@ -83,9 +83,9 @@ class RunConfig(Settings):
     put into their sections. Threads, progress and output are not part of it.
 
     No preset is applied: what is not given has its default. The command line, sweeps and
-    `dt.load_config` start from the preset `standard`, which sets more for some methods, among them
-    `fn` and `bp`: `dnatrace run --method fn` is `dt.load_config(overrides={"method": "fn"})`, not
-    `RunConfig(method="fn")`.
+    `dt.load_config` start from the preset `standard`, which sets more for `fn` and `bp`:
+    `dnatrace run --method fn` is `dt.load_config(overrides={"method": "fn"})`, and
+    `RunConfig(method="fn")` is another run with other numbers.
     """
 
     people: Annotated[int, Field(ge=1, strict=True)] = setting(
