@@ -15,6 +15,7 @@ import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs import checkpoint as checkpoints
 from dnatrace.runs.checkpoint import Checkpoint
+from dnatrace.tracing import Loop
 
 from .command_line import run
 
@@ -216,3 +217,37 @@ def test_the_command_refuses_in_one_line(tmp_path):
         assert done.returncode == 2
         assert why in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_time_of_a_resumed_run_includes_what_came_before(tmp_path):
+    config = dt.RunConfig(**SMALL, method="none")
+    path = tmp_path / "c"
+
+    def slowly(row):
+        time.sleep(0.1)
+        if row["day"] == 11:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        dt.run(config, checkpoint=path, checkpoint_every=2, watch=slowly)
+    with pytest.raises(KilledError):
+        dt.run(config, checkpoint=path, checkpoint_every=2, watch=slowly)
+    seconds = dt.run(config, checkpoint=path, checkpoint_every=2).seconds
+    assert seconds["total"] > 1.0
+    assert seconds["total"] >= sum(value for phase, value in seconds.items() if phase != "total")
+
+
+@pytest.mark.parametrize(("stops", "told"), [(7, "; the same command resumes"), (2, "")])
+def test_an_interrupted_run_says_that_it_resumes_if_it_does(tmp_path, monkeypatch, stops, told):
+    step = Loop.step
+
+    def interrupted(self, state):
+        if state.day == stops:
+            raise KeyboardInterrupt
+        return step(self, state)
+
+    monkeypatch.setattr(Loop, "step", interrupted)
+    options = ("--people", "60", "--days", "9", "--checkpoint", "c", "--checkpoint-every", "3")
+    done = run("run", "-q", *options, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, f"dnatrace: interrupted{told}\n")
+    assert (tmp_path / "c").exists() == bool(told)

@@ -266,7 +266,7 @@ def test_settings_that_a_simulator_does_not_have_are_refused(simulator, key, val
             {"unit": "life"},
             "privacy.unit: input should be 'person', 'release', 'contact' or 'pair'",
         ),
-        ({"app": {"adoption": [1, 1]}}, "app: give one share or 9"),
+        ({"app": {"adoption": [1, 1]}}, "app.adoption: give one share or 9"),
         ({"simulator": "sims"}, "simulator 'sims' does not exist; there are city, replay"),
         ({"simulator": {"contacts": "x"}}, "simulator.contacts: simulator 'city' has none"),
         ({"method": "fn", "release": "x"}, "method.release: method 'fn' has none"),

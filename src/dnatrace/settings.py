@@ -111,14 +111,21 @@ def _alone(model: type[Settings], name: str) -> type[BaseModel]:
     return create_model(model.__name__, __config__=model.model_config, **fields)
 
 
-class _SettingError(InputError):
-    """An error in a section, to be reported by the section around it."""
+class SettingError(InputError):
+    """An error in a section, to be reported by the section around it.
+
+    Attributes:
+        path: the keys that lead to the value.
+        problem: what is wrong with it; "unknown" for a key that does not exist.
+        guess: the key that was probably meant; None for none.
+    """
 
     def __init__(self, path: tuple[str, ...], problem: str, guess: str | None = None) -> None:
         self.path, self.problem, self.guess = path, problem, guess
         super().__init__(self.sentence())
 
     def sentence(self) -> str:
+        """Return the whole error in one line."""
         key = ".".join(self.path)
         if self.problem != "unknown":
             return f"{key}: {self.problem}" if key else self.problem
@@ -126,30 +133,59 @@ class _SettingError(InputError):
             return f"unknown key '{key}'"
         return f"unknown key '{key}'; did you mean '{'.'.join((*self.path[:-1], self.guess))}'?"
 
-    def within(self, section: tuple[str, ...]) -> "_SettingError":
-        return _SettingError((*section, *self.path), self.problem, self.guess)
+    def within(self, section: tuple[str, ...]) -> "SettingError":
+        """Return the same error as the section around it reports it."""
+        return SettingError((*section, *self.path), self.problem, self.guess)
 
 
-def _explained(error: ValidationError, model: type[Settings]) -> _SettingError:
+def _explained(error: ValidationError, model: type[Settings]) -> SettingError:
     """Return one line on the first thing that is wrong."""
-    first = error.errors()[0]
+    first = _culprit(error.errors())
     path = tuple(
-        str(key)
+        key
         for key in first["loc"]
-        if not str(key).startswith(("float", "int", "list", "const", "tagged-union"))
+        if isinstance(key, str)
+        and not key.startswith(("float", "int", "list", "const", "tagged-union"))
     )
     inner = first.get("ctx", {}).get("error")
-    if isinstance(inner, _SettingError):
+    if isinstance(inner, SettingError):
         return inner.within(path[:1])  # the name of the plug-in follows that of the section
     if first["type"] == "extra_forbidden":
         close = difflib.get_close_matches(path[-1], model.names_understood(), n=1)
-        return _SettingError(path, "unknown", close[0] if close else None)
+        return SettingError(path, "unknown", close[0] if close else None)
     message = first["msg"].removeprefix("Value error, ")
     if isinstance(inner, ValueError):
-        return _SettingError(path, message)
+        return SettingError(path, message)
     given = first["input"]
+    if first["type"] in ("too_short", "too_long"):
+        limits = first["ctx"]
+        most = f"at most {limits['max_length']}" if "max_length" in limits else ""
+        wanted = most or f"at least {limits['min_length']}"
+        return SettingError(path, f"give {wanted} values, not {len(given)}")
+    if first["type"] in ("model_type", "model_attributes_type"):
+        message = f"is a table of settings{_examples(model, path)}"
     written = f"the date {given}" if isinstance(given, date | time) else repr(given)
-    return _SettingError(path, f"{message[0].lower()}{message[1:]}, not {written}")
+    return SettingError(path, f"{message[0].lower()}{message[1:]}, not {written}")
+
+
+def _culprit(errors: list[Any]) -> Any:
+    """Return the first error; of a value that may be a list and is one, that of its entry."""
+    first = errors[0]
+    if not isinstance(first["input"], list | tuple):
+        return first
+    of_entries = (one for one in errors if one["loc"][:1] == first["loc"][:1])
+    return next(
+        (one for one in of_entries if one["loc"] and isinstance(one["loc"][-1], int)), first
+    )
+
+
+def _examples(model: type[Settings], path: tuple[str, ...]) -> str:
+    """Return the first keys of a section, in brackets; nothing where its kind is not known."""
+    field = model.model_fields.get(model.names_in_files().get(path[-1], "")) if path else None
+    kind = field.annotation if field is not None else None
+    if not (isinstance(kind, type) and issubclass(kind, Settings)):
+        return ""
+    return f" ({', '.join(list(kind.names_in_files())[:3])}, …)"
 
 
 def choose(name: str, value: Any, choices: type[Choice]) -> Choice:

@@ -335,10 +335,9 @@ def _too_large(values: NDArray[np.int64], what: str) -> str:
     """Return that the largest value is too large for an index, and what may be meant."""
     largest = int(values.max())
     told = f"the largest {what} is {largest}: {what}s are counted from 0"
-    if what == "day":
-        return told + (date_meant(largest) or "; --days (n_days in Python) if that is meant")
-    remedy = "dnatrace infer --id-map treats ids as names"
-    return f"{told}; {remedy}, --people (n_people in Python) if that is meant"
+    option, names = ("days", "") if what == "day" else ("people", "; `infer --id-map` takes names")
+    meant = f"; if so many are meant, say so with --{option} (n_{option} in Python){names}"
+    return told + ((date_meant(largest) if what == "day" else "") or meant)
 
 
 def date_meant(number: int) -> str:

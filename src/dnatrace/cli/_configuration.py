@@ -2,7 +2,8 @@
 
 import functools
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,9 @@ _PRESET = Option(
 _OPTIONS = {
     "preset": Annotated[str | None, _PRESET],
     "scenario": Annotated[str | None, Option(help="World and levers laid over the preset.")],
-    "file": Annotated[Path | None, Option("--config", help="TOML file laid over the preset.")],
+    "file": Annotated[
+        Path | None, Option("--config", help="TOML, or a run's config.json, over the preset.")
+    ],
     "setting": Setting,
     "method": Annotated[str | None, Option(help="Tracing method.")],
     "release": Annotated[str | None, Option(help="Variant of the method's release.")],
@@ -69,16 +72,36 @@ def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str
 
 
 def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
-    """Raise if an option and --set give a key different values: one would win without a word."""
+    """Raise if options give a key different values: one would win without a word."""
     from dnatrace.runs.config import SHORTCUTS
     from dnatrace.runs.nesting import flatten, parse_setting
 
-    options = {SHORTCUTS.get(n, n): (n, value) for n, value in given.items() if value is not None}
+    options = {
+        SHORTCUTS.get(name, name): (f"--{name} {value}", value)
+        for name, value in given.items()
+        if value is not None
+    }
     for text in settings:
         for key, value in flatten(parse_setting(text, SHORTCUTS)).items():
-            name, other = options.get(key, ("", value))
+            before, other = options.setdefault(key, (f"--set {text}", value))
             if other != value:
-                raise InputError(f"--{name} {other}, --set {text}: choose one of them")
+                raise InputError(f"{before}, --set {text}: choose one of them")
+
+
+@contextmanager
+def _naming_options(given: dict[str, Any]) -> Iterator[None]:
+    """Name the option that gave a wrong value, beside the key under which files have it."""
+    from dnatrace.runs.config import SHORTCUTS
+    from dnatrace.settings import SettingError
+
+    try:
+        yield
+    except SettingError as error:
+        key = ".".join(error.path)
+        for name in (name for name, value in given.items() if value is not None):
+            if SHORTCUTS.get(name, name) == key:
+                raise InputError(f"--{error}" if name == key else f"--{name}: {error}") from None
+        raise
 
 
 def _tell_other_tables(settings: Sequence[str], config: "RunConfig") -> None:
@@ -123,13 +146,13 @@ def configured(
                     raise InputError(f"--{option}: a stored run has its own configuration")
             default = published if given["release"] == "as_published" else "standard"
             settings = given.pop("setting") or ()
-            config = load_config(
-                preset=given.pop("preset") or default,
-                scenario=given.pop("scenario", None),
-                file=given.pop("file", None),
-                settings=(*usual, *settings),
-                overrides=given,
-            )
+            chosen = {
+                "preset": given.pop("preset") or default,
+                "scenario": given.pop("scenario", None),
+                "file": given.pop("file", None),
+            }
+            with _naming_options(given):
+                config = load_config(**chosen, settings=(*usual, *settings), overrides=given)
             _refuse_twice(settings, given)
             _tell_other_tables(settings, config)
             if reads is not None:

@@ -1,9 +1,12 @@
 """`dnatrace run`."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
+from typer import Exit, Option
 
 from dnatrace.cli._command import Answer, command
 from dnatrace.cli._configuration import RUN, Yes, configured
@@ -12,6 +15,18 @@ from dnatrace.files import check_directory
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
+
+
+@contextmanager
+def _telling_how_to_resume(checkpoint: Path | None) -> Iterator[None]:
+    """Say, when the user ends a run, that it resumes; it does if a checkpoint has been written."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None or not checkpoint.is_file():
+            raise
+        print("dnatrace: interrupted; the same command resumes", file=sys.stderr)
+        raise Exit(130) from None
 
 
 @command(threads=True)
@@ -51,9 +66,10 @@ def run(
     if checkpoint is None and checkpoint_every is not None:
         raise InputError("--checkpoint-every has no effect without --checkpoint")
     needs.check([config], yes=yes)
-    result = runs.run(
-        config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=checkpoint_every
-    )
+    with _telling_how_to_resume(checkpoint):
+        result = runs.run(
+            config, track=tracker("days"), checkpoint=checkpoint, checkpoint_every=checkpoint_every
+        )
     places = []
     if out is not None:
         stored = store.write_run(result, out, label=label)

@@ -1,10 +1,10 @@
 """Who has the app."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import model_validator
+from pydantic import field_validator
 
 from dnatrace.rng import Stream
 from dnatrace.settings import Settings, Share, setting
@@ -16,11 +16,12 @@ class AppRules(Settings):
 
     adoption: Share | list[Share] = setting(1.0, "share with the app, or nine shares by age group")
 
-    @model_validator(mode="after")
-    def _nine(self) -> Self:
-        if isinstance(self.adoption, list) and len(self.adoption) != N_AGE_GROUPS:
+    @field_validator("adoption")
+    @classmethod
+    def _nine(cls, adoption: float | list[float]) -> float | list[float]:
+        if isinstance(adoption, list) and len(adoption) != N_AGE_GROUPS:
             raise ValueError(f"give one share or {N_AGE_GROUPS}, one per age group")
-        return self
+        return adoption
 
     @property
     def by_age(self) -> tuple[float, ...]:

@@ -84,13 +84,13 @@ class Checkpoint:
             kind = type(simulator).__name__
             raise InputError(f"{self.path}: a run of the simulator {kind} cannot resume")
 
-    def save(self, begun: Begun) -> None:
-        """Write a run at the end of a day, whole or not at all.
+    def save(self, begun: Begun, seconds: float = 0.0) -> None:
+        """Write a run at the end of a day, after `seconds` of this process, whole or not at all.
 
         Cost: one pass over what the run keeps, 0.8 to 1 kB per person.
         """
         simulator: Any = begun.loop.simulator
-        content = (begun.state, simulator.snapshot(), begun.meter.state(), begun.ledger)
+        content = (begun.state, simulator.snapshot(), begun.meter.state(seconds), begun.ledger)
         about = {"version": __version__, "commit": commit(), "digest": self.digest}
         with files.replacing(self.path) as temporary, temporary.open("wb") as file:
             file.write(_FIRST_LINE + json.dumps(about | {"day": begun.state.day}).encode() + b"\n")

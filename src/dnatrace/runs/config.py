@@ -78,6 +78,11 @@ class RunConfig(Settings):
 
     `RunConfig(method="fn", people=10_000, seed=1)` works, too: the short names of `SHORTCUTS` are
     put into their sections. Threads, progress and output are not part of it.
+
+    No preset is applied: what is not given has its default. The command line, sweeps and
+    `dt.load_config` start from the preset `standard`, which sets more for `fn` and `bp`:
+    `dnatrace run --method fn` is `dt.load_config(overrides={"method": "fn"})`, and
+    `RunConfig(method="fn")` is another run with other numbers.
     """
 
     people: Annotated[int, Field(ge=1, strict=True)] = setting(
@@ -279,21 +284,49 @@ def load_config(
     Args:
         preset: one of `dt.presets()`.
         scenario: one of `dt.scenarios()`, or None.
-        file: the path of a TOML file.
+        file: the path of a TOML file, or of the `config.json` of a stored run.
         settings: texts "section.key=value", the value as in TOML or a bare word.
         overrides: values by dotted key or shortcut; None means not given.
     """
     check_kinds({"preset": preset, "scenario": scenario}, file, settings, overrides)
+    of_file = {} if file is None else read_run_file(Path(file), SCHEMA)
+    try:
+        config, given = _combined(preset, scenario, of_file, settings, overrides or {})
+    except InputError as error:
+        if of_file and _is_right(preset, scenario, settings, overrides or {}):
+            raise InputError(f"{file}: {error}") from None
+        raise
+    notices.tell_what_is_idle(given, config, CATALOGUES)
+    return config
+
+
+def _is_right(*others: Any) -> bool:
+    """Whether a configuration is right without its file, so that the file is to blame."""
+    preset, scenario, settings, overrides = others
+    try:
+        _combined(preset, scenario, {}, settings, overrides)
+    except InputError:
+        return False
+    return True
+
+
+def _combined(
+    preset: str,
+    scenario: str | None,
+    of_file: Mapping[str, Any],
+    settings: Sequence[str],
+    overrides: Mapping[str, Any],
+) -> tuple[RunConfig, dict[str, Any]]:
+    """Return a configuration, and what was given beside its preset and scenario."""
     values = read_preset(preset)
     merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
-    if file is not None:
-        merge(given, read_run_file(Path(file)))
+    merge(given, of_file)
     for text in settings:
         merge(given, parse_setting(text, SHORTCUTS))
     given = _with_full_names(given, tell=True)
-    for key, value in (overrides or {}).items():
+    for key, value in overrides.items():
         if value is not None:
             merge(given, nested(SHORTCUTS.get(key, key), value))
     given = _with_full_names(given, tell=False)
@@ -311,8 +344,7 @@ def load_config(
     config = RunConfig(**values)
     if not asked:
         config.model_fields_set.discard("initially_infected")
-    notices.tell_what_is_idle(given, config, CATALOGUES)
-    return config
+    return config, given
 
 
 def _named(values: Mapping[str, Any], section: str, default: str | None = None) -> str:

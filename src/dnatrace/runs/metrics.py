@@ -81,6 +81,7 @@ class Meter:
         n = simulator.n_people
         self._rows: list[dict[str, Any]] = []
         self._seconds: dict[str, float] = {}
+        self.seconds_before: float = 0.0  # of a run that resumes, up to its checkpoint
         self._tests, self._isolated_days, self._isolated_days_uninfected = np.zeros(
             (3, n), np.int32
         )
@@ -167,9 +168,10 @@ class Meter:
             else None,
         }
 
-    def state(self) -> dict[str, Any]:
-        """Return what has been collected so far."""
-        return {name: value for name, value in vars(self).items() if name != "_simulator"}
+    def state(self, seconds: float = 0.0) -> dict[str, Any]:
+        """Return what has been collected so far, in `seconds` of this process."""
+        collected = {name: value for name, value in vars(self).items() if name != "_simulator"}
+        return collected | {"seconds_before": self.seconds_before + seconds}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Continue from what was collected before."""

@@ -1,4 +1,4 @@
-"""Nested values: merge them, address them by dotted key, read them from TOML."""
+"""Nested values: merge them, address them by dotted key, read them from TOML or JSON."""
 
 import tomllib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError
+from dnatrace.files import parse_json
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
@@ -80,9 +81,31 @@ def _wrong_encoding(error: UnicodeDecodeError) -> str:
     return f"line {line} is not encoded in UTF-8"
 
 
-def read_run_file(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file for one run; raise if it describes many."""
-    values = read_toml(path)
+def read_stored(path: Path, schema: int) -> dict[str, Any]:
+    """Return the settings of the `config.json` of a stored run, or raise saying what is wrong."""
+    try:
+        values = parse_json(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: expected settings, as in the config.json of a run")
+    made = values.pop("schema", None)
+    if made != schema:
+        told = "has no number of its schema" if made is None else f"is of schema {made}"
+        raise InputError(f"{path}: {told}, and this version reads schema {schema}")
+    return values
+
+
+def read_run_file(path: Path, schema: int) -> dict[str, Any]:
+    """Return the values of a file for one run; raise if it describes many.
+
+    The file is TOML, or the `config.json` of a stored run, which has the number of the schema.
+    """
+    values = read_stored(path, schema) if path.suffix == ".json" else read_toml(path)
     for key in ("seeds", "grid"):
         if key in values:
             raise InputError(f"{path}: '{key}' belongs to a file of many runs: dnatrace sweep")

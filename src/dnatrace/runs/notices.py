@@ -35,6 +35,15 @@ def tell_what_is_idle(
                 _LOG.warning("%s.%s has no effect with %s '%s'", section, key, section, name)
 
 
+def tell_too_small(config: "RunConfig", n_people: int, told: set[str] | None = None) -> None:
+    """Report budgets of less than one person; lines in `told`, to which they are added, are not."""
+    told = set() if told is None else told
+    for line in too_small(config, n_people):
+        if line not in told:
+            _LOG.warning("%s", line)
+        told.add(line)
+
+
 def too_small(config: "RunConfig", n_people: int) -> list[str]:
     """Return which budgets are less than one person among `n_people`, and what follows."""
     share, lines = config.tests.capacity, []

@@ -1,6 +1,5 @@
 """From a configuration to a result: build the parts, run the loop, measure."""
 
-import logging
 import reprlib
 import time
 from collections.abc import Callable
@@ -41,8 +40,6 @@ from dnatrace.runs.provenance import provenance
 from dnatrace.runs.quantities import written_summary
 from dnatrace.simulators.base import Simulator, SimulatorSetup
 from dnatrace.tracing import Loop
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -159,11 +156,10 @@ def run(
     asked = _asked(config, method, name)
     loop = build_loop(config, method=method)
     built = {"build": time.perf_counter() - start}
-    for line in notices.too_small(asked, loop.simulator.n_people):
-        _LOG.warning("%s", line)
+    notices.tell_too_small(asked, loop.simulator.n_people)
     kept = _checkpoint(asked, method, name, checkpoint, checkpoint_every)
-    ledger, meter = _run_days(loop, config.days, track=track, watch=watch, kept=kept)
-    seconds = built | meter.seconds() | {"total": time.perf_counter() - start}
+    ledger, meter = _run_days(loop, config.days, track=track, watch=watch, kept=kept, start=start)
+    total = meter.seconds_before + time.perf_counter() - start
     nameless = {"config_digest": None} if method is not None and name is None else {}
     return RunResult(
         config=asked,
@@ -174,11 +170,15 @@ def run(
         daily=pa.table(meter.daily()),
         groups=pa.table(meter.groups()),
         ledger=ledger,
-        seconds={k: round(v, 4) for k, v in seconds.items()},
+        seconds=_rounded(built | meter.seconds() | {"total": total}),
         provenance=provenance(asked)
         | {"simulator": getattr(loop.simulator, "source", config.simulator.availability()[1])}
         | nameless,
     )
+
+
+def _rounded(seconds: dict[str, float]) -> dict[str, float]:
+    return {phase: round(value, 4) for phase, value in seconds.items()}
 
 
 def _run_days(
@@ -188,6 +188,7 @@ def _run_days(
     track: Track | None,
     watch: Callable[[dict[str, Any]], None] | None,
     kept: Checkpoint | None,
+    start: float,
 ) -> tuple[Ledger, Meter]:
     """Take the days of a run, or those that remain, and measure them."""
     meter = Meter(simulator=loop.simulator, most_tests=loop.most_tests)
@@ -208,7 +209,8 @@ def _run_days(
             ledger.record(log.selection)
         del log  # holds a good part of the memory, which the next day needs
         if kept is not None and day % kept.every == 0 and day < n_days:
-            kept.save(Begun(loop=loop, state=state, meter=meter, ledger=ledger))
+            spent = time.perf_counter() - start
+            kept.save(Begun(loop=loop, state=state, meter=meter, ledger=ledger), spent)
     if state.day < n_days:
         raise InputError(
             f"track: it ended after day {state.day} of {n_days}; it must yield every day"

@@ -7,11 +7,11 @@ published figures, bit for bit.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 
 from dnatrace.rng import Stream
 from dnatrace.settings import Days, Settings, Share, setting
@@ -53,11 +53,12 @@ class Vaccination(Settings):
     against_infection: Share = setting(0.0, "fraction by which the hazard of infection is lower")
     against_transmission: Share = setting(0.0, "fraction by which the infected are less infectious")
 
-    @model_validator(mode="after")
-    def _nine(self) -> Self:
-        if isinstance(self.share, list) and len(self.share) != N_AGE_GROUPS:
-            raise ValueError(f"share: give one share or {N_AGE_GROUPS}, one per age group")
-        return self
+    @field_validator("share")
+    @classmethod
+    def _nine(cls, share: float | list[float]) -> float | list[float]:
+        if isinstance(share, list) and len(share) != N_AGE_GROUPS:
+            raise ValueError(f"give one share or {N_AGE_GROUPS}, one per age group")
+        return share
 
     def vaccinated(self, age_groups: NDArray[np.uint8], seed: int) -> NDArray[np.bool_]:
         """Return who is vaccinated: bool [people]."""

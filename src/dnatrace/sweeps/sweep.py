@@ -250,9 +250,10 @@ def sweep(
     if not missing:
         return report
     check_directory(store)
-    told = _Told()
+    told: set[str] = set()
     for config in missing:
-        told.of(config, config.n_people)
+        if config.n_people is not None:
+            notices.tell_too_small(config, config.n_people, told)
     finished = execute(
         missing,
         workers=workers,
@@ -263,24 +264,11 @@ def sweep(
         for run in track(finished, len(missing)) if track else finished:
             _keep(run, store, report)
             if run.files is not None:  # now the people of a contact list are known, too
-                told.of(run.config, json.loads(run.files["summary.json"])["people"])
+                people = json.loads(run.files["summary.json"])["people"]
+                notices.tell_too_small(run.config, people, told)
             if fail_fast and report.failed:
                 break
     return report
-
-
-class _Told:
-    """What a person has been told about the runs of a sweep, each line once."""
-
-    def __init__(self) -> None:
-        self._lines: set[str] = set()
-
-    def of(self, config: RunConfig, n_people: int | None) -> None:
-        """Tell which budgets of a run are nobody; workers do not say so themselves."""
-        for line in notices.too_small(config, n_people) if n_people is not None else ():
-            if line not in self._lines:
-                _LOG.warning("%s", line)
-            self._lines.add(line)
 
 
 def missing_runs(configs: Sequence[RunConfig], store: Path) -> list[RunConfig]:

@@ -1,0 +1,157 @@
+"""Configurations from the command line, from Python and from files: the same, or one clear line."""
+
+import json
+
+import pytest
+
+from dnatrace.errors import InputError
+from dnatrace.methods.catalogue import METHODS
+from dnatrace.runs import run as runs
+from dnatrace.runs import store
+from dnatrace.runs.config import SCHEMA, RunConfig, load_config
+
+from .command_line import run
+
+TINY = {"people": 60, "days": 2, "seed": 7}
+
+
+def digest_of_command(monkeypatch, *arguments):
+    """Return the digest of what a command would run."""
+    chosen = []
+
+    def note(config, **_):
+        chosen.append(config)
+        raise InputError("noted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "run", note)
+        run("run", *arguments)
+    return chosen[0].digest
+
+
+@pytest.mark.parametrize("method", METHODS.names)
+def test_the_command_is_load_config_with_overrides(method, monkeypatch):
+    """As docs/outputs.md and the docstring of RunConfig say."""
+    command = digest_of_command(monkeypatch, "--method", method, "--people", "60", "--days", "2")
+    overrides = {"method": method, "people": 60, "days": 2}
+    assert load_config(overrides=overrides).digest == command
+
+
+def test_run_config_applies_no_preset():
+    """So for two methods it is not what the command line runs, as its docstring says."""
+    plain = {method: RunConfig(method=method).digest for method in METHODS.names}
+    usual = {method: load_config(overrides={"method": method}).digest for method in METHODS.names}
+    assert {method for method in plain if plain[method] != usual[method]} == {"fn", "bp"}
+
+
+def stored(config, tmp_path):
+    """Return the configuration of a run as a store has it."""
+    (tmp_path / "run").mkdir()
+    path = tmp_path / "run" / "config.json"
+    path.write_text(json.dumps(config.effective()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"method": method} for method in METHODS.names),
+        {"method": "fn", "policy": {"name": "levers", "household": {"days": 7}}},
+        {"method": "headcount", "seir": {"exchange": "rounds", "p1": 0.3}},
+        {"method": "none", "simulator": {"name": "city", "distancing": [{"from_day": 2}]}},
+    ],
+)
+def test_the_configuration_of_a_stored_run_is_a_file_for_a_run(settings, tmp_path, monkeypatch):
+    for config in (RunConfig(**TINY, **settings), load_config(preset="realistic", overrides=TINY)):
+        path = stored(config, tmp_path)
+        assert load_config(file=path).digest == config.digest
+        assert digest_of_command(monkeypatch, "--config", path) == config.digest
+        path.unlink()
+        path.parent.rmdir()
+
+
+def test_a_stored_run_is_repeated_from_its_own_configuration(tmp_path):
+    (tmp_path / "contacts.csv").write_text("sender,receiver,day\n0,1,0\n1,2,0\n2,0,1\n")
+    contacts = f"simulator.contacts={tmp_path / 'contacts.csv'}"
+    options = ("--simulator", "replay", "--set", contacts, "--set", "initially_infected=1")
+    done = run("run", "-q", "--method", "fn", "--days", "3", *options, "--out", "a", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (made,) = store.stored_runs(tmp_path / "a")
+    done = run("run", "-q", "--config", made / "config.json", "--out", "b", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (again,) = store.stored_runs(tmp_path / "b")
+    assert again.name == made.name
+    assert (again / "summary.json").read_bytes() == (made / "summary.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"schema": 2}', f"is of schema 2, and this version reads schema {SCHEMA}"),
+        ("{}", f"has no number of its schema, and this version reads schema {SCHEMA}"),
+        ("[1]", "expected settings, as in the config.json of a run"),
+        ("{", "not valid JSON: "),
+        (f'{{"schema": {SCHEMA}, "days": 0}}', "days: input should be greater than or equal to 1"),
+    ],
+)
+def test_a_json_file_that_is_no_configuration_is_one_line(tmp_path, text, told):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(InputError) as raised:
+        load_config(file=path)
+    assert str(raised.value).startswith(f"{path}: {told}")
+    with pytest.raises(InputError, match=r"absent\.json: no such file"):
+        load_config(file=tmp_path / "absent.json")
+
+
+def test_errors_name_the_file_that_has_them_and_no_other(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("[tests]\ncapacity = 2\n")
+    with pytest.raises(InputError, match=rf"^{path}: tests\.capacity: input should be"):
+        load_config(file=path)
+    path.write_text("metod = 'fn'\n")
+    with pytest.raises(InputError, match=rf"^{path}: unknown key 'metod'"):
+        load_config(file=path)
+    path.write_text("[tests]\ncapacity = 0.5\n")
+    with pytest.raises(InputError, match=r"^tests\.capacity: input should be"):
+        load_config(file=path, settings=["tests.capacity=2"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("app.adoption=[0,0,0,0,0,0,0,0,1.2]", "app.adoption: input should be less than or equal"),
+        ("app.adoption=[0.1,0.2]", "app.adoption: give one share or 9, one per age group"),
+        ("simulator.vaccination.share=[1]", "simulator.vaccination.share: give one share or 9"),
+        (
+            "method.susceptibility_by_age=[1,1]",
+            "method.susceptibility_by_age: give at least 9 values, not 2",
+        ),
+        ("tests=3", "tests: is a table of settings (false_positive_rate, "),
+        ("policy.household=3", "policy.household: is a table of settings (days, "),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_is_wrong(setting, told):
+    with pytest.raises(InputError) as raised:
+        load_config(settings=["method=fn", "policy.name=levers", setting])
+    assert str(raised.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--p1", "2"), "--p1: seir.transmission_per_contact: input should be less than"),
+        (("--people", "0"), "--people: input should be greater than or equal to 1, not 0"),
+        (("--set", "days=0"), "days: input should be greater than or equal to 1, not 0"),
+        (("--set", "days=3", "--set", "days=4"), "--set days=3, --set days=4: choose one of them"),
+    ],
+)
+def test_a_wrong_option_is_named(arguments, told):
+    done = run("run", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"dnatrace: {told}")
+
+
+def test_a_setting_given_twice_with_one_value_is_taken(monkeypatch):
+    twice = ("--set", "days=3", "--set", "days=3")
+    assert digest_of_command(monkeypatch, *twice) == digest_of_command(monkeypatch, "--days", "3")
