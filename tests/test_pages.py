@@ -1,5 +1,8 @@
 """Pages that run, their notebooks, and pages that are made from the code."""
 
+import ast
+import enum
+import inspect
 import json
 import re
 import shutil
@@ -135,6 +138,38 @@ def test_the_drawings_are_what_the_script_draws():
 def test_the_reference_is_made_from_the_code(name):
     """Stale? `python -m docs.tools.reference`."""
     assert (DOCS / "reference" / name).read_text("utf-8") == reference.PAGES[name]()
+
+
+def shown_signatures():
+    page = (DOCS / "reference" / "python.md").read_text("utf-8")
+    for name in dt.__all__:
+        thing = getattr(dt, name)
+        shown = re.search(rf"^## `{name}`\n\n```\n(.*?)```", page, re.M | re.S)
+        plain = inspect.isclass(thing) and not issubclass(thing, enum.Enum)
+        if shown and plain and name != "RunConfig":
+            yield thing, " ".join(shown[1].split())
+
+
+def test_classes_can_be_made_as_the_reference_shows():
+    """Each argument in its place or by name, as printed; each that is required is printed."""
+    seen = []
+    for thing, shown in shown_signatures():
+        (tree,) = ast.parse(f"def {shown.replace('…', '...')}: ...").body
+        optional = len(tree.args.defaults)
+        places = [a.arg for a in tree.args.args]
+        by_name = [a.arg for a in tree.args.kwonlyargs]
+        needed = places[: len(places) - optional]
+        values = zip(by_name, tree.args.kw_defaults, strict=True)
+        needed_names = [name for name, default in values if default is None]
+        fields = getattr(thing, "model_fields", {})
+        in_files = {name: field.alias or name for name, field in fields.items()}
+        signature = inspect.signature(thing)
+        for more in ([], by_name):
+            given = {in_files.get(name, name): 0 for name in (*needed_names, *more)}
+            signature.bind(*(places if more else needed), **given)
+        assert len(signature.parameters) == len(places) + len(by_name)
+        seen.append(thing.__name__)
+    assert {"ContactWindow", "TestLog", "TestErrors", "Beliefs", "Stream"} <= set(seen)
 
 
 def test_the_reference_has_every_public_name_and_every_command():
