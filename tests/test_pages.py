@@ -182,6 +182,13 @@ def test_the_reference_has_every_public_name_and_every_command():
     assert "`--epsilon`" in commands
 
 
+def test_the_help_says_for_which_networks_an_option_or_a_command_is():
+    """As `train` and `export` refuse them for others."""
+    commands = " ".join(reference.commands_page().split())
+    assert "| `--tallies` | | tally, tally-largest: newest tallies that are read" in commands
+    assert "Decoders (of tally, headcount and public-facts) cannot be exported." in commands
+
+
 def test_every_picture_has_a_text_for_those_who_do_not_see_it():
     for page in [*ALL, ROOT / "README.md"]:
         for alternative, target in re.findall(r"!\[([^]]*)\]\(([^)]+)\)", page.read_text("utf-8")):
