@@ -1,5 +1,8 @@
 """Pages that run, their notebooks, and pages that are made from the code."""
 
+import ast
+import enum
+import inspect
 import json
 import re
 import shutil
@@ -228,6 +231,38 @@ def test_the_reference_is_made_from_the_code(name):
     assert (DOCS / "reference" / name).read_text("utf-8") == reference.PAGES[name]()
 
 
+def shown_signatures():
+    page = (DOCS / "reference" / "python.md").read_text("utf-8")
+    for name in dt.__all__:
+        thing = getattr(dt, name)
+        shown = re.search(rf"^## `{name}`\n\n```\n(.*?)```", page, re.M | re.S)
+        plain = inspect.isclass(thing) and not issubclass(thing, enum.Enum)
+        if shown and plain and name != "RunConfig":
+            yield thing, " ".join(shown[1].split())
+
+
+def test_classes_can_be_made_as_the_reference_shows():
+    """Each argument in its place or by name, as printed; each that is required is printed."""
+    seen = []
+    for thing, shown in shown_signatures():
+        (tree,) = ast.parse(f"def {shown.replace('…', '...')}: ...").body
+        optional = len(tree.args.defaults)
+        places = [a.arg for a in tree.args.args]
+        by_name = [a.arg for a in tree.args.kwonlyargs]
+        needed = places[: len(places) - optional]
+        values = zip(by_name, tree.args.kw_defaults, strict=True)
+        needed_names = [name for name, default in values if default is None]
+        fields = getattr(thing, "model_fields", {})
+        in_files = {name: field.alias or name for name, field in fields.items()}
+        signature = inspect.signature(thing)
+        for more in ([], by_name):
+            given = {in_files.get(name, name): 0 for name in (*needed_names, *more)}
+            signature.bind(*(places if more else needed), **given)
+        assert len(signature.parameters) == len(places) + len(by_name)
+        seen.append(thing.__name__)
+    assert {"ContactWindow", "TestLog", "TestErrors", "Beliefs", "Stream"} <= set(seen)
+
+
 def test_the_reference_has_every_public_name_and_every_command():
     python = (DOCS / "reference" / "python.md").read_text("utf-8")
     public = [n for n in dt.__all__ if n != "__version__"]
@@ -298,6 +333,13 @@ def test_a_missing_library_of_data_frames_is_named_in_one_line(library, here, mo
         text = (DOCS / name).read_text("utf-8")
         assert "`pip install pandas`" in text
         assert f"to_{library}()" in text
+
+
+def test_the_help_says_for_which_networks_an_option_or_a_command_is():
+    """As `train` and `export` refuse them for others."""
+    commands = " ".join(reference.commands_page().split())
+    assert "| `--tallies` | | tally, tally-largest: newest tallies that are read" in commands
+    assert "Decoders (of tally, headcount and public-facts) cannot be exported." in commands
 
 
 def test_every_picture_has_a_text_for_those_who_do_not_see_it():

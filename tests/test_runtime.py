@@ -1,5 +1,7 @@
 """Inference from tables: the same as the plain network, in every form it is offered."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from dnatrace.networks.runtime import load_model, model_names
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.training.samples import cubic_grid
 from dnatrace.training.scores import columns_of, network_scores, public_inputs
+from docs.tools import pages
 
 from . import reference_networks as reference
 from .reference_networks import (
@@ -237,6 +240,27 @@ def test_small_networks_agree_in_all_forms(kind):
     inputs = {"shares": shares_of(model, samples), "facts": facts}
     wanted = {x.name: inputs[x.name] for x in session.get_inputs()}
     assert network_scores(model, samples) == pytest.approx(session.run(["G"], wanted)[0], abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_page_says_what_the_inputs_of_onnx_hold(tmp_path):
+    pytest.importorskip("onnxruntime")
+    page = Path(__file__).parents[1] / "docs" / "network.md"
+    assert pages.refreshed(page, tmp_path, write_figures=False) == page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_exported_file_says_what_it_reads(kind):
+    pytest.importorskip("onnx")
+    from dnatrace.networks import export
+
+    model = random_model(small(kind))
+    graph = export.as_onnx(model).graph
+    told = {value.name: value.doc_string for value in (*graph.input, *graph.output)}
+    assert set(told) == {"shares", "G"} | ({"facts"} if kind == "tight" else set())
+    assert f"column age * {model.grid.size} + level" in told["shares"]
+    assert "F + p1 * G" in told["G"]
+    assert kind == "paper" or "own test negative" in told["facts"]
 
 
 def test_random_weights_differ():

@@ -60,7 +60,7 @@ def killed_after(n):
 
 
 @pytest.mark.parametrize("kind", ["paper", "tight"])
-def test_one_seed_gives_one_result_also_after_a_kill(kind, tmp_path):
+def test_one_seed_gives_one_result_also_after_a_kill(kind, tmp_path, caplog):
     architecture = small(kind, public_scale=1 / P1)
     task, validation = tasks(architecture)
     first = train(architecture, task, validation, p1=P1, settings=QUICK)
@@ -69,7 +69,9 @@ def test_one_seed_gives_one_result_also_after_a_kill(kind, tmp_path):
     with pytest.raises(KilledError):
         train(architecture, task, validation, track=killed_after(2), **arguments)
     assert checkpoint.exists()
-    resumed = train(architecture, task, validation, **arguments)
+    with caplog.at_level("INFO", logger="dnatrace"):
+        resumed = train(architecture, task, validation, **arguments)
+    assert "training resumes: 2 of 8 epochs are done, 6 are left" in caplog.text
     assert same(first.best, resumed.best)
     assert first.curve == resumed.curve
     assert first.best_epoch == resumed.best_epoch

@@ -36,6 +36,13 @@ Everything else is internal, even where its name has no underscore. Files and `-
 
 `help(dt.run)` and so on show the same text. Invalid input raises `dt.InputError` with a one-line
 message.
+
+**Processes.** Kernels run on threads of OpenMP, which do not survive `fork`: once `dt.infer`,
+`dt.run` or another kernel has run, a forked child that runs one is ended by the library
+("Terminating: fork() called from a process already using GNU OpenMP"), and a pool then waits for it
+for ever. Start processes by `spawn` or `forkserver`, for instance with
+`multiprocessing.get_context("spawn").Pool()` or `ProcessPoolExecutor(mp_context=…)`; `dt.compare`
+does so itself.
 """
 
 COMMANDS_HEAD = """\
@@ -53,7 +60,7 @@ _COMMON = {"json", "quiet", "threads", "help"}
 
 def signature(thing: Any) -> str:
     """Return how something is called, as the source has it."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+    tree = _tree(thing)
     if isinstance(tree, ast.FunctionDef):
         return f"{tree.name}({_arguments(tree)})" + _returned(tree)
     if not isinstance(tree, ast.ClassDef):
@@ -63,7 +70,28 @@ def signature(thing: Any) -> str:
         return f"{tree.name}({_arguments(made[0])})"
     if issubclass(thing, enum.Enum):
         return tree.name
-    return f"{tree.name}({', '.join(_fields(tree))})"
+    return f"{tree.name}({', '.join([*_by_name_alone(thing), *_all_fields(thing).values()])})"
+
+
+def _tree(thing: Any) -> ast.stmt:
+    return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+
+
+def _by_name_alone(thing: type) -> list[str]:
+    """Return the star in front of arguments that are given by name, where all are."""
+    kinds = {parameter.kind for parameter in inspect.signature(thing).parameters.values()}
+    return ["*"] if kinds == {inspect.Parameter.KEYWORD_ONLY} else []
+
+
+def _all_fields(thing: type) -> dict[str, str]:
+    """Return the fields of a class of values by name, with those that it inherits."""
+    fields: dict[str, str] = {}
+    for kind in reversed(thing.__mro__):
+        if kind.__module__.startswith("dnatrace.") and isinstance(
+            tree := _tree(kind), ast.ClassDef
+        ):
+            fields |= _fields(tree)
+    return fields
 
 
 def _arguments(tree: ast.FunctionDef) -> str:
@@ -74,15 +102,15 @@ def _returned(tree: ast.FunctionDef) -> str:
     return f" -> {ast.unparse(tree.returns)}" if tree.returns else ""
 
 
-def _fields(tree: ast.ClassDef) -> Iterator[str]:
-    """Yield the fields of a class of values that can be given."""
+def _fields(tree: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """Yield name and declaration of the fields of a class of values that can be given."""
     for node in tree.body:
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
         name, kind = node.target.id, ast.unparse(node.annotation)
         if name.startswith("_") or kind.startswith("ClassVar"):
             continue
-        yield f"{name}: {kind}" + _default(node.value)
+        yield name, f"{name}: {kind}" + _default(node.value)
 
 
 def _default(value: ast.expr | None) -> str:

@@ -17,9 +17,10 @@ def export(
     out: Annotated[Path, Argument(help="File to write: .onnx.")],
     force: Force = False,
 ) -> Answer:
-    """Write a model as ONNX, which maps shares of messages and public facts to G.
+    """Write a network of dna as ONNX, which maps shares of messages and public facts to G.
 
-    Needs the extra `export`.
+    Decoders (of tally, headcount and public-facts) cannot be exported. docs/network.md says what
+    the inputs hold. Needs the extra `export`.
 
     Example: dnatrace export dna dna.onnx
     """

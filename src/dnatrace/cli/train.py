@@ -42,7 +42,7 @@ def train(
     days: Annotated[int | None, Option(help="Decoders: days per run.")] = None,
     steps: Annotated[int | None, Option(help="Decoders: steps of training.")] = None,
     tallies: Annotated[
-        int | None, Option(help="Decoders: how many of the newest tallies are read, 0 to 14.")
+        int | None, Option(help="tally, tally-largest: newest tallies that are read, 0 to 14.")
     ] = None,
     seed: Annotated[int, Option(help="Same seed, same weights.")] = 1,
     force: Annotated[bool, Option("--force", help="Replace existing models.")] = False,

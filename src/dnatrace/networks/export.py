@@ -21,6 +21,17 @@ from dnatrace.networks.runtime import Model
 
 _OPSET = 17
 _IR = 9
+# What the file says about its inputs and output; docs/network.md has the whole of it.
+_SHARES = (
+    "Each person's share of messages: column age * {levels} + level, age in days before the "
+    "release (0 to 13), level the nearest of {levels} values from 0 to {gamma:g}; rows sum to 1, "
+    "or are 0 without messages"
+)
+_FACTS = (
+    "By age 0 to 13: own test positive (1 or 0), own test negative (1 or 0), 0.25 * log(1 + "
+    "contacts); then decade of age (9 columns, one is 1 or none), 0.25 * log(1 + all contacts)"
+)
+_G = "The network's part of the score: F + p1 * G, not yet private"
 
 
 def write_onnx(model: Model, path: Path) -> None:
@@ -36,13 +47,15 @@ def as_onnx(model: Model) -> Any:
     mean = graph.add("MatMul", "shares", graph.constant("table", model.table))
     out = _tight(graph, model, mean) if tight else _paper(graph, model, mean)
     graph.nodes.append(helper.make_node("Squeeze", [out, graph.axis], ["G"]))
-    inputs = [_tensor("shares", WINDOW * model.grid.size)]
-    inputs += [_tensor("facts", N_PUBLIC_INPUTS)] if tight else []
+    levels = model.grid.size
+    shares = _SHARES.format(levels=levels, gamma=model.gamma)
+    inputs = [_tensor("shares", WINDOW * levels, shares)]
+    inputs += [_tensor("facts", N_PUBLIC_INPUTS, _FACTS)] if tight else []
     made = helper.make_graph(
         graph.nodes,
         "dnatrace",
         inputs,
-        [helper.make_tensor_value_info("G", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("G", TensorProto.FLOAT, ["n"], doc_string=_G)],
         initializer=graph.constants,
     )
     opset = helper.make_opsetid("", _OPSET)
@@ -56,8 +69,8 @@ def as_onnx(model: Model) -> Any:
     return whole
 
 
-def _tensor(name: str, width: int) -> Any:
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", width])
+def _tensor(name: str, width: int, meaning: str) -> Any:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", width], doc_string=meaning)
 
 
 class _Graph:

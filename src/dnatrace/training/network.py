@@ -6,6 +6,7 @@ from a keyed stream, and XLA runs its matrix products on one thread each, in a f
 that was killed resumes from its last epoch and ends with the same bits.
 """
 
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -40,6 +41,7 @@ from dnatrace.training.scores import columns_of, fn_scores, message_shares, publ
 
 Floats = NDArray[np.float32]
 
+_LOG = logging.getLogger(__name__)
 _FIRST_OFFSET = 3.0  # of log odds: one of twenty kept
 _MOST_STEPS = 1_000_000  # epochs, samples of a batch, iterations: more is a slip
 _SMALL = 1e-3  # for scores of this size or less, log odds no longer run away
@@ -172,6 +174,9 @@ def train(
     step = _make_step(architecture, task.levels, settings, steps, p1)
     done = len(progress.curve)
     epochs = range(done, settings.epochs)
+    if done:
+        told = (done, settings.epochs, len(epochs))
+        _LOG.info("training resumes: %d of %d epochs are done, %d are left", *told)
     for epoch in track(epochs, len(epochs)) if track and epochs else epochs:
         progress.state, loss = _epoch(progress.state, task, step, settings, epoch)
         network, _ = progress.state.parameters
