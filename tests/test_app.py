@@ -326,7 +326,7 @@ def test_a_stream_tells_every_day_and_then_the_state_is_the_same(served):
     assert "Means of 2 runs" in snapshot["answer"]["sure"]
     labels = [row["label"] for row in snapshot["answer"]["table"]]
     assert "Ever infected, %" in labels
-    assert "Days in quarantine, days per person" not in labels  # nobody was
+    assert "Days at home in quarantine, days per person" not in labels  # nobody was
 
 
 def test_a_look_is_not_changed_by_what_comes_later(served):

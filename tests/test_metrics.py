@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import dnatrace as dt
 from dnatrace.runs import metrics, presentation, store
 from dnatrace.runs.config import RunConfig
+from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import run
 
 from . import reference
@@ -157,3 +159,13 @@ def test_nothing_to_measure():
     assert summary["peak_infected"] == summary["attack_rate"] == 0
     for key in ("positivity", "isolation_precision", "isolation_recall", "auroc"):
         assert summary[key] is None
+
+
+def test_days_at_home_are_called_so_whatever_the_reason():
+    """Nobody isolates after a positive result here: all days at home are days in quarantine."""
+    overrides = {"people": 300, "days": 20, "method": "fn", "isolation.adherence": 0.0}
+    overrides |= {"policy.name": "levers", "policy.quarantine.capacity": 0.02}
+    summary = dt.run(dt.load_config(overrides=overrides)).summary
+    assert summary["isolation_person_days"] == summary["quarantine_person_days"] > 0
+    labels = {key: SUMMARY[key].label for key in SUMMARY if key.startswith(("isolation", "quaran"))}
+    assert all("at home" in label for label in labels.values()), labels

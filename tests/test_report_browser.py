@@ -270,11 +270,11 @@ def test_another_quantity_redraws_chart_and_table(visit, report):
     before = path_of(page, "curves", "fn")
     page.locator("#curves summary").click()
     assert page.locator("#curves details table:visible").count() == 1
-    page.locator("#curves select[name=quantity]").select_option(label="In isolation")
+    page.locator("#curves select[name=quantity]").select_option(label="At home")
     assert path_of(page, "curves", "fn") != before
     label = page.locator("#curves svg[role=img]").get_attribute("aria-label")
-    assert label.startswith("In isolation by day")
-    assert page.locator("#curves details p:visible").inner_text().startswith("In isolation, ‰")
+    assert label.startswith("At home by day")
+    assert page.locator("#curves details p:visible").inner_text().startswith("At home, ‰")
     page.locator("#curves select[name=quantity]").select_option(label="Infected (I)")
     assert path_of(page, "curves", "fn") == before
     page.locator("#curves input[name=log]").check()

@@ -15,7 +15,7 @@ def list(  # noqa: A001 - the name of the command
         bool, Option("--csv", help="Print CSV: shares as fractions, unrounded.")
     ] = False,
 ) -> Answer:
-    """Print the runs of a store, one per row: label, settings that vary, peak, isolation.
+    """Print the runs of a store, one per row: label, settings that vary, peak, days at home.
 
     Example: dnatrace list runs --csv > runs.csv
     """

@@ -132,7 +132,7 @@ def for_people(row: dict[str, Any]) -> dict[str, str]:
         **{key: texts[key] for key in _PLACES},
         f"peak, {PER_THOUSAND}": _in_unit(peak, row),
         f"ever infected, {rate.unit}": _in_unit(rate, row),
-        "isolation, days per person": shown(row["isolation_days_per_person"]),
+        "at home, days per person": shown(row["isolation_days_per_person"]),
         "version": texts["version"],
     }
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_number
 from dnatrace.methods.chance import NoneSettings
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.runs.config import RunConfig
@@ -96,7 +96,8 @@ def averted(
         label: one of its labels.
         baselines: labels by the names to show, for instance "nothing" and "status quo".
         prices: the price of one test, notice or person-day, by key of `COSTS`; adds a row for
-            money.
+            money. Days in quarantine are among the days at home (`isolation_person_days`): with a
+            price for both they are paid twice.
 
     Returns:
         Rows of `against`, `quantity`, `mean`, `low` and `high`; for costs also
@@ -171,6 +172,7 @@ def _money(
     for key, price in prices.items():
         if key not in COSTS:
             raise InputError(f"prices: '{key}' is not a cost; there are {', '.join(COSTS)}")
+        require_number(**{f"prices: '{key}'": price})
         if not math.isfinite(price):
             raise InputError(f"prices: '{key}' needs a number, not {price}")
     return np.sum([price * more[key] for key, price in prices.items()], axis=0)
