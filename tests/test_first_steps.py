@@ -64,10 +64,11 @@ def test_a_wrong_key_is_told_the_right_one(tmp_path, key, meant):
     with pytest.raises(InputError) as raised:
         dt.RunConfig(**{key: "fn"})
     assert str(raised.value) == message
-    (tmp_path / "run.toml").write_text(f"{key} = 'fn'\n")
-    for arguments in (["--set", f"{key}=fn"], ["--config", tmp_path / "run.toml"]):
+    file = tmp_path / "run.toml"
+    file.write_text(f"{key} = 'fn'\n")
+    for arguments, where in ((["--set", f"{key}=fn"], ""), (["--config", file], f"{file}: ")):
         done = run("run", *arguments)
-        assert (done.returncode, done.stderr) == (2, f"dnatrace: {message}\n")
+        assert (done.returncode, done.stderr) == (2, f"dnatrace: {where}{message}\n")
 
 
 @pytest.mark.parametrize(

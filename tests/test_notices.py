@@ -160,4 +160,4 @@ def test_a_simulator_of_another_package_is_not_built_in(monkeypatch):
     monkeypatch.setitem(SIMULATORS._plugins, "elsewhere", Elsewhere)
     monkeypatch.setattr(Elsewhere, "title", classmethod(lambda cls: "elsewhere"))
     told = health.examine()["simulator_notes"]
-    assert (told["city"], told["elsewhere"]) == ("built in", "of their_package")
+    assert (told["city"], told["elsewhere"]) == ("built in", "of package their_package")

@@ -137,7 +137,7 @@ def test_it_is_audited_and_too_little_noise_is_caught(used):
 def test_it_is_named_stored_reported_and_described(used):
     assert len(set(used["digests"])) == 2
     assert used["again"]
-    assert used["doctor"] == "built in"
+    assert used["doctor"] == "of package neighbourhood"
     assert used["schema"]
     assert used["known"] == ["loud"]
     assert used["page"]

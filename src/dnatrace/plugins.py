@@ -37,7 +37,9 @@ class Plugin(Settings):
     def availability(cls) -> tuple[bool, str]:
         """Return whether it can be used here, and a line on what it is or what is missing."""
         package = cls.__module__.partition(".")[0]
-        return True, "built in" if package == __name__.partition(".")[0] else f"of {package}"
+        return True, "built in" if package == __name__.partition(".")[
+            0
+        ] else f"of package {package}"
 
     def fingerprint(self) -> str:
         """Return the digest of what it ships or reads, so that different content is another run."""
