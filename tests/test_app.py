@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from importlib import resources
 from multiprocessing.context import SpawnProcess
 from types import SimpleNamespace
@@ -616,6 +617,65 @@ def test_the_address_is_one_line_and_a_link_is_restored(tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
         process.stdout.close()
+
+
+def interrupted(tmp_path, asks):
+    """Ask something of a server of its own, interrupt it meanwhile; return what it wrote."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dnatrace", "app", "--no-browser", "--store", str(tmp_path / "s")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    address = process.stdout.readline().strip()
+    try:
+        with httpx.Client(timeout=PATIENCE, trust_env=False, base_url=address) as client:
+            answer = asks(client, lambda: process.send_signal(signal.SIGINT))
+        code, told = process.wait(PATIENCE), process.stderr.read()
+        assert code == 0, told
+        return answer, told
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def test_an_interrupted_server_tells_who_watches_and_ends_without_a_trace(tmp_path):
+    def watches(client, interrupt):
+        name = client.post("studies", json=question(seeds=50, people=3000, days=100)).json()["id"]
+        with client.stream("GET", f"studies/{name}/events") as stream:
+            lines = stream.iter_lines()
+            first = next(lines)
+            interrupt()
+            return [first, *lines]
+
+    lines, told = interrupted(tmp_path, watches)
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data")]
+    assert [event["kind"] for event in events[-3:]] == ["note", "state", "end"]
+    assert events[-3]["text"].startswith("The server was stopped. Start `dnatrace app` again")
+    assert events[-2]["state"] == "stopped"
+    assert told == ""
+
+
+def test_an_interrupted_server_lets_nobody_wait(tmp_path):
+    def looks(client, interrupt):
+        threading.Timer(3, interrupt).start()
+        large = question(people=3000, days=100)  # takes longer than that
+        return client.post("neighbourhood", json=large)
+
+    answer, told = interrupted(tmp_path, looks)
+    assert told == ""
+    assert answer.status_code == 200 or answer.json()["error"] == "The server was stopped."
+
+
+def test_a_task_for_a_closed_team_is_told_so():
+    team, heard = Team(1, nothing), []
+    team.open()
+    team.close()
+    task = Task(function=ends, arguments=(), heard=lambda kind, content: heard.append(kind))
+    team.submit(task)
+    assert heard == [Heard.STOPPED]
 
 
 def test_words_for_units_of_privacy_stand_with_no_other_key():

@@ -340,6 +340,10 @@ def test_an_answer_to_other_settings_says_so_and_in_what_they_differ(visit):
         (f"#{TINY}&zoo=1&b.preset=no", "“zoo=1”, “b.preset=no”. The rest was restored."),
         (f"#{TINY}&a.tests.capacity=7", "cannot be, so nothing was run: tests.capacity: input"),
         (f"#{TINY}&a.tests.capacty=0.07", "did you mean"),
+        (
+            f"#{TINY}00",
+            "This link asks for what cannot be, so nothing was run: Runs per plan: a wh",
+        ),
     ],
 )
 def test_a_bad_link_says_which_part_was_not_understood(visit, link, words):
@@ -457,6 +461,10 @@ def test_wrong_values_are_refused_as_they_are_typed(visit):
     problem.wait_for(state="hidden")
     page.locator("#c-people-a").fill("1,200")  # as the page itself writes numbers
     wait(page, "location.hash.includes('people=1200')")
+    page.locator("#c-people-a").fill("1.300")  # as others write them: not one person and a bit
+    wait(page, "location.hash.includes('people=1300')")
+    field.fill("6 %")
+    wait(page, "location.hash.includes('tests.capacity=0.06')")
     page.locator("#seeds").fill("0")
     page.locator("#problem-seeds").wait_for(state="visible")
     page.locator("#seeds").fill("2")

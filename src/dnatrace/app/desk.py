@@ -30,6 +30,7 @@ from dnatrace.runs.nesting import flatten
 from dnatrace.sweeps.processes import usable_cores
 
 USUAL_SEEDS = 5
+_STOPPED = "The server was stopped. Start `dnatrace app` again: finished runs are in the store."
 ROUNDS = 100  # of the attacker's game per request
 
 
@@ -47,7 +48,8 @@ class Desk:
         self.studies = Studies(self.team, store)
 
     def close(self) -> None:
-        """End the workers and finish writing."""
+        """End the workers and finish writing; whoever waits for something is told."""
+        self.studies.stop_all(_STOPPED)
         self.team.close()
         self.studies.close()
 
@@ -123,7 +125,7 @@ class Desk:
         over.wait()
         kind, content = news[0]
         if kind is not Heard.DONE:
-            raise InputError(content or "this was stopped")
+            raise InputError(content or "The server was stopped.")
         found: dict[str, Any] = content
         return found
 

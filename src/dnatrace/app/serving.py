@@ -1,5 +1,6 @@
 """Listen on this machine, open the browser, serve until interrupted."""
 
+import asyncio
 import secrets
 import socket
 import threading
@@ -72,15 +73,27 @@ def settings_of(link: str) -> str:
 
 def server_of(door: Door, token: str, port: int) -> uvicorn.Server:
     """Return the server of a door."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            door.application(token, port),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_PATIENCE_SECONDS,
-        )
+    config = uvicorn.Config(
+        door.application(token, port),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_PATIENCE_SECONDS,
     )
+    return _Server(config, door)
+
+
+class _Server(uvicorn.Server):
+    """A server that closes its door before it ends, so that no request waits for ever."""
+
+    def __init__(self, config: uvicorn.Config, door: Door) -> None:
+        super().__init__(config)
+        self._door = door
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let what is under way come to an end, then end."""
+        await asyncio.to_thread(self._door.close)
+        await super().shutdown(sockets)
 
 
 def listen(port: int) -> socket.socket:

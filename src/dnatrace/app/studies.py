@@ -202,6 +202,15 @@ class Studies:
         done = [run.digest for run in study.runs if run.state is State.DONE]
         return [self.store / digest for digest in done if (self.store / digest).is_dir()]
 
+    def stop_all(self, words: str) -> None:
+        """Stop every study that is under way and say why."""
+        with self._lock:
+            for study in self._studies.values():
+                if not study.state.is_over:
+                    study.notes.append(words)
+                    study.say("note", text=words)
+                    self.stop(study)
+
     def close(self) -> None:
         """Finish writing."""
         self._clerk.shutdown()

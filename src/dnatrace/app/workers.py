@@ -95,6 +95,7 @@ class Team:
     _failed_starts: int = 0
     _why_none: str = ""
     _closing: bool = False
+    _closed: bool = False
     _thread: threading.Thread | None = None
     _bell: Any = None
     _news: list[tuple[Task, Heard, Any]] = field(default_factory=list)
@@ -124,12 +125,15 @@ class Team:
         """Queue a task for a worker; with `first`, ahead of all others."""
         self.open()
         with self._lock:
+            closed = self._closed
             if not self._workers:
                 self._failed_starts = 0  # the obstacle may be gone
             if first:
                 self._waiting.appendleft(task)
             else:
                 self._waiting.append(task)
+        if closed:  # nobody is there to take it
+            task.heard(Heard.STOPPED, None)
         self._ring()
 
     def stop(self, task: Task) -> None:
@@ -145,11 +149,12 @@ class Team:
         self._ring()
 
     def close(self) -> None:
-        """End all workers."""
-        self._closing = True
-        if self._thread is not None:
+        """End all workers; tasks that are not done are told to be stopped."""
+        with self._lock:  # a thread that is there has begun
+            self._closing, thread = True, self._thread
+        if thread is not None:
             self._ring()
-            self._thread.join()
+            thread.join()
 
     def _ring(self) -> None:
         with suppress(OSError):
@@ -171,6 +176,12 @@ class Team:
             for worker in self._workers:
                 worker.process.kill()
                 worker.process.join()
+            with self._lock:
+                self._closed = True
+                under_way = [worker.task for worker in self._workers if worker.task is not None]
+                left = [*under_way, *self._waiting]
+                self._news += [(task, Heard.STOPPED, None) for task in left]
+            self._spread_news()
 
     def _spread_news(self) -> None:
         """Pass reports on, outside the lock, so that receivers may call back."""

@@ -245,6 +245,10 @@ export class Form {
     return this.seedsOk && ["a", "b"].every((arm) => !Object.keys(this.problems[arm]).length);
   }
 
+  get seedsProblem() {
+    return `Runs per plan: a whole number from 1 to ${this.offered.most_seeds}.`;
+  }
+
   get seedsOk() {
     const n = Number(this.seeds.value);
     return Number.isInteger(n) && n >= 1 && n <= this.offered.most_seeds;
@@ -270,7 +274,7 @@ export class Form {
     for (const arm of ["a", "b"]) this.showRest(arm);
     const seeds = document.getElementById("problem-seeds");
     seeds.hidden = this.seedsOk;
-    seeds.textContent = this.seedsOk ? "" : `Repeat: a whole number from 1 to ${this.offered.most_seeds}.`;
+    seeds.textContent = this.seedsOk ? "" : this.seedsProblem;
     this.seeds.setAttribute("aria-invalid", String(!this.seedsOk));
   }
 
@@ -316,13 +320,15 @@ class Field {
 
   /** What was typed as a value of the setting; undefined for nothing. */
   read() {
-    const { kind, scale } = this.spec;
+    const { kind, scale, whole, unit = "" } = this.spec;
     if (kind === "switch") return this.input.checked;
-    const text = this.input.value.trim();
+    const typed = this.input.value.trim();
+    const text = unit.startsWith("%") ? typed.replace(/(?<=\d)\s*%$/, "") : typed;
     if (text === "") return undefined;
     if (kind === "choice") return text;
-    // 10,000 as this page writes it; a single comma elsewhere is a decimal point.
-    const number = Number(/^\d{1,3}(,\d{3})+$/.test(text) ? text.replaceAll(",", "") : text.replace(",", "."));
+    // 10,000 as this page writes it, 10.000 and 10 000 for whole numbers; a comma elsewhere is a decimal point.
+    const thousands = whole ? /^\d{1,3}([,.\s’']\d{3})+$/ : /^\d{1,3}(,\d{3})+$/;
+    const number = Number(thousands.test(text) ? text.replace(/\D/g, "") : text.replace(",", "."));
     if (kind === "number" && Number.isFinite(number)) return scale ? Number((number / scale).toPrecision(12)) : number;
     return parsed(text);
   }

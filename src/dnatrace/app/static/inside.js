@@ -104,7 +104,7 @@ class Inside {
       return;
     }
     const { people, days, city, method } = this.data;
-    this.status.textContent = `${people.length} of ${city.toLocaleString("en")} people, ${days.length} days, method ${method}.`;
+    this.status.textContent = `${people.length} of ${city.toLocaleString("en")} people, ${days.length} day${days.length === 1 ? "" : "s"}, method ${method}.`;
     this.body.hidden = false;
     this.slider.max = days.length - 1;
     this.place();

@@ -111,7 +111,8 @@ class Page {
     const words = strange.length ? [`Not understood in this link: ${parts}. ${rest}`] : [];
     if (given && !ok) {
       const wrong = Object.values(this.form.problems).flatMap((one) => Object.values(one));
-      words.push(`It asks for what cannot be, so nothing was run: ${wrong.join("; ") || "see the fields in red"}.`);
+      if (!this.form.seedsOk) wrong.push(this.form.seedsProblem);
+      words.push(`This link asks for what cannot be, so nothing was run: ${wrong.join("; ").replace(/\.$/, "")}.`);
     }
     const place = document.getElementById("linked");
     place.hidden = !words.length;
