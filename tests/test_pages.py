@@ -85,6 +85,7 @@ def test_a_notebook_is_its_page(page):
 ELSEWHERE = {
     "plugins.md": "tests/test_plugins.py",
     "how-to/command-line.md": "tests/test_readme.py",
+    "network.md": "tests/test_runtime.py",
     "training-data.md": "test_the_snippet_of_training_data_runs",
     "world.md": "test_the_snippet_of_the_world_runs",
 }
