@@ -176,6 +176,7 @@ def test_pages_about_a_copy_of_the_repository_keep_it_editable():
 ELSEWHERE = {
     "plugins.md": "tests/test_plugins.py",
     "how-to/command-line.md": "tests/test_readme.py",
+    "network.md": "tests/test_runtime.py",
     "training-data.md": "test_the_snippet_of_training_data_runs",
     "world.md": "test_the_snippet_of_the_world_runs",
 }
