@@ -215,7 +215,7 @@ def burdens(groups: Sequence[Group]) -> dict[str, Any]:
     A kind is the column `grouped_by` of the table of groups, a class its column `group`: `Group`
     means something else here, runs that differ in their seed. Values are by "kind/quantity", one
     per class. A class of people that is empty in a run does not count in the mean. `burdens` in
-    `results` is something else: the quantities offered by the chart of days at home against the peak.
+    `results` is something else: what the chart of days at home against the peak offers.
     """
     classes: dict[str, list[str]] = {}
     for row in groups[0].runs[0].groups:
