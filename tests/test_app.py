@@ -140,6 +140,22 @@ def test_wrong_questions_are_told_what_is_wrong(served, body, kind, words):
     assert words in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"[" * 200_000, "not valid JSON"),  # nested deeper than Python reads
+        (iter([b" " * 400_000] * 4), "shorter than this"),  # it does not say how long it is
+        (b" " * 1_000_001, "shorter than this"),
+    ],
+    ids=["deep", "in pieces", "long"],
+)
+def test_bodies_that_would_exhaust_the_server_are_refused(served, body, words):
+    headers = {"content-type": "application/json"}
+    answer = served.client.post("studies", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert words in answer.text
+
+
 def test_what_is_not_known_is_told(served):
     for path in ("studies/nothing/events", "studies/nothing/report.html"):
         answer = served.client.get(path)
