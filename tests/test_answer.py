@@ -309,3 +309,18 @@ def test_an_older_store_has_no_paragraph(report_store):
         for run in group.runs:
             run.summary["tests_used"] = None
     assert overall(groups) == []
+
+
+@pytest.mark.parametrize(
+    ("privacy", "words"),
+    [
+        (OPEN, "nothing is promised, scores are shown as they are"),
+        (SILENT, "nothing, because phones tell each other nothing"),
+    ],
+)
+def test_the_noise_of_a_threshold_is_not_that_of_scores(privacy, words):
+    """A published threshold has noise, whether scores have any or not."""
+    published = privacy | {"noise": "fast", "scores_noised": False, "sound": False}
+    told = " ".join(answer(side("a", [0.1, 0.2], privacy=published)))
+    assert words in told
+    assert "NOT SOUND" not in told

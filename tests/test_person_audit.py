@@ -309,3 +309,18 @@ def test_figures_that_ship_beside_no_bound_are_those_of_the_audit(name):
         shipped = measured.figures()[name, release_of(config.method), world]
         found = audit_person(config, WorldName(world)).epsilon
         assert shipped == pytest.approx(found, rel=0.01)
+
+
+def test_a_closed_loop_is_audited_with_its_policy(tmp_path):
+    """Who is tested and who stays at home changes what a receiver sees: another audit."""
+    asked = ("--world", "couple", "--closed-loop", "--draws", 1000, "-q")
+    done = dnatrace("audit", *asked, "--out", "a.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for setting, culprit in (
+        ("isolation.adherence=0.5", "isolation"),
+        ("tests.capacity=0.2", "tests"),
+    ):
+        other = ("privacy", "statement", "--audit", "a.json", "-q", "--set", setting)
+        done = dnatrace(*other, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"a.json: is an audit of something else: {culprit}" in done.stderr

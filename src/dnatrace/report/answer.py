@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.privacy.attack import guessing_limit, in_a_hundred
+from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.quantities import shown, shown_difference, still_rising, whole
 from dnatrace.sweeps.spread import Spread
 
@@ -249,7 +250,7 @@ def _of_scores(privacy: Mapping[str, Any]) -> str:
     """Say what one test reveals to somebody else through scores, over all time."""
     what = "What one of your tests reveals to a housemate over all time"
     person = privacy.get("per_person_epsilon")
-    if privacy.get("noise") is None:
+    if not scores_noised(privacy):
         if privacy.get("per_release_epsilon") == 0.0:
             return f"{what}: nothing, because phones tell each other nothing (ε = 0)."
         return f"{what}: nothing is promised, scores are shown as they are."
@@ -281,7 +282,7 @@ def in_odds(privacy: Mapping[str, Any]) -> str:
     not given.
     """
     person = privacy.get("per_person_epsilon")
-    if privacy.get("noise") is None or privacy.get("sound") is not True or person is None:
+    if not scores_noised(privacy) or privacy.get("sound") is not True or person is None:
         return ""
     most = f"{shown(math.exp(person))} times" if person < math.log(1e6) else "over a million times"
     share = in_a_hundred(guessing_limit(person, privacy["delta"]))

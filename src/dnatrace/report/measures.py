@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 
 from dnatrace.errors import InputError
 from dnatrace.report.grouping import Group
+from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.quantities import (
     BURDENS,
     DAILY,
@@ -191,7 +192,7 @@ def privacy_against_outcome(
     for group, row in zip(groups, rows, strict=True):
         if "noise" not in group.privacy:
             continue  # an older version did not record whether there was any
-        private = group.privacy.get("noise") is not None
+        private = scores_noised(group.privacy)
         label = names.label(group.settings, skip=(EPSILON,)) if private else group.label
         new = _series(group) | {"label": label, "private": private, "points": []}
         entry = series.setdefault(label, new)

@@ -20,6 +20,7 @@ from dnatrace.report.answering import overall
 from dnatrace.report.grouping import Group, group_runs, labelled
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import quantities
+from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.parameters import Setting, described_settings
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.simulators.catalogue import SIMULATORS
@@ -217,7 +218,7 @@ def _verdict(group: Group) -> str:
     privacy = group.privacy
     if "noise" not in privacy:
         return "–"
-    if privacy["noise"] is None:
+    if not scores_noised(privacy):
         return "not private" if privacy["per_release_epsilon"] is None else "no message is used"
     if privacy.get("sound") is not True:
         return "NOT SOUND"

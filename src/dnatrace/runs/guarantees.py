@@ -1,7 +1,7 @@
 """What a configuration promises and what a run has spent: in words, as JSON, for the store."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dnatrace.methods.base import release_of
@@ -29,6 +29,14 @@ IN_SCORES = (
     "a score, such as the person who chooses the tests, can learn from it what its owner was told, "
     "without noise. No ε covers that either."
 )
+
+
+def scores_noised(privacy: Mapping[str, Any]) -> bool:
+    """Tell from the privacy of a summary whether scores had noise; a threshold's is no matter.
+
+    Older versions did not store it: then any noise counts.
+    """
+    return bool(privacy.get("scores_noised", privacy.get("noise") is not None))
 
 
 def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:

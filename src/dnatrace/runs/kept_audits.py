@@ -52,7 +52,7 @@ def describe_person(
     config: RunConfig, results: Sequence[PersonAudit], *, closed_loop: bool
 ) -> dict[str, Any]:
     """Return audits of a person as plain values; an unbounded ε is None and marked as such."""
-    settings = audited_settings(config)
+    settings = audited_settings(config, closed_loop=closed_loop)
     return {
         "method": config.method.name,
         "release": release_of(config.method),
@@ -125,7 +125,7 @@ def read_audit(path: Path, config: RunConfig) -> str:
 
 def _difference(kept: Mapping[str, Any], config: RunConfig) -> str | None:
     """Return where an audit's settings differ from those of a configuration; None if nowhere."""
-    settings = audited_settings(config)
+    settings = audited_settings(config, closed_loop=kept.get("closed_loop", False))
     if kept["audited_digest"] == config.digest_of(settings):
         return None
     before, here = flatten(kept["audited"]), flatten(settings)

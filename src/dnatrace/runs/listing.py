@@ -10,6 +10,7 @@ from typing import Any
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
+from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.quantities import PER_THOUSAND, SUMMARY, shown
 
@@ -100,8 +101,8 @@ def _row(run: Path) -> dict[str, Any]:
         "label": stores.read_label(run),
         "method": summary.get("method"),
         "variant": privacy.get("release"),
-        "epsilon": privacy.get("epsilon") if privacy.get("noise") is not None else None,
-        "unit": privacy.get("unit") if privacy.get("noise") is not None else None,
+        "epsilon": privacy.get("epsilon") if scores_noised(privacy) else None,
+        "unit": privacy.get("unit") if scores_noised(privacy) else None,
         **{key: summary.get(key) for key in _PLACES},
         "peak_infected": summary.get("peak_infected"),
         "attack_rate": summary.get("attack_rate"),
