@@ -52,7 +52,7 @@ def test_second_hand_news_needs_more_than_one_round():
         ({"inference": "bp", "clip": 0.5}, "clip: inference 'bp' has none"),
         ({"inference": "one-round", "rounds": 3}, "rounds: inference 'one-round' has none"),
         ({"course": dt.CourseParameters()}, "course: inference 'fn' has none"),
-        ({"inference": "bp", "rounds": 0}, "rounds must be at least 1"),
+        ({"inference": "bp", "rounds": 0}, "rounds must be between 1 and 1000"),
     ],
 )
 def test_arguments_without_effect_are_refused(given, message):

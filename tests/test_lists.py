@@ -530,7 +530,12 @@ def test_parquet_of_another_name_is_told(tmp_path):
         ),
         ("0,1,3\n", "0,20200301,1\n", (), "tests.csv: row 1, column 'day': the largest day is 20"),
         ("0,1,20200301\n", "", (), "it looks like a date: write 2020-03-01 (line 2"),
-        ("0,1,20201341\n", "", (), "days are counted from 0; --days (n_days in Python) if that is"),
+        (
+            "0,1,20201341\n",
+            "",
+            (),
+            "days are counted from 0; if so many are meant, say so with --days",
+        ),
         ("0,1,1583064000\n", "", (), "it looks like a date: write 2020-03-01"),
         (
             "0,1,400\n",
@@ -556,7 +561,7 @@ def test_parquet_of_another_name_is_told(tmp_path):
             "",
             (),
             "contacts.csv: row 1, column 'receiver': the largest person id is 4917612345678: person"
-            " ids are counted from 0; dnatrace infer --id-map treats ids as names, --people",
+            " ids are counted from 0; if so many are meant, say so with --people",
         ),
     ],
 )

@@ -111,9 +111,9 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
 
     Example: dnatrace privacy ledger runs/b9a775d109d6eb21
     """
-    from dnatrace.runs import store
+    from dnatrace.runs import checked
 
-    stored = store.read_ledger(run)
+    stored = checked.read_ledger(run)
     spent = stored["spent"]
     units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
     noised = any(row["kind"] in ("gaussian", "unproven") for row in stored["releases"])

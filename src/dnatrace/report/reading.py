@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.runs import store
+from dnatrace.runs import checked, store
 from dnatrace.runs.listing import settings_with_effect
 from dnatrace.runs.quantities import DAILY, EPSILONS, GROUPED, RESULTS
 
@@ -95,7 +95,7 @@ def read_run(path: Path) -> StoredRun:
         InputError: a file is missing or damaged.
     """
     config = store.read_json(path, "config.json")
-    summary = _check_summary(path / "summary.json", store.read_summary(path))
+    summary = _check_summary(path / "summary.json", checked.read_summary(path))
     seed = config.get("seed")
     if not isinstance(seed, int) or isinstance(seed, bool):
         _damaged(path / "config.json", "it has no seed")
@@ -106,7 +106,7 @@ def read_run(path: Path) -> StoredRun:
         summary=summary,
         daily=_read_daily(path / "daily.parquet"),
         groups=_read_groups(path / "groups.parquet"),
-        ledger=_check_ledger(path / "ledger.json", store.read_ledger(path)),
+        ledger=_check_ledger(path / "ledger.json", checked.read_ledger(path)),
         statement=store.read_text(path, "statement.txt"),
         provenance=store.read_json(path, "provenance.json"),
         label=store.read_label(path),
@@ -152,7 +152,7 @@ def _read_groups(path: Path) -> list[dict[str, Any]]:
     rows = _read_parquet(path, classes, (*classes, *keys)).to_pylist()
     for row in rows:
         for key in keys:
-            if row.setdefault(key, None) is not None and not store.is_number(row[key]):
+            if row.setdefault(key, None) is not None and not checked.is_number(row[key]):
                 _damaged(path, f"'{key}' is not a number")
     return rows
 

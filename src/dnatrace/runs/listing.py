@@ -9,6 +9,7 @@ from typing import Any
 
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
+from dnatrace.runs.checked import read_summary
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.nesting import flatten
@@ -92,7 +93,7 @@ def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _row(run: Path) -> dict[str, Any]:
-    summary = stores.read_summary(run)
+    summary = read_summary(run)
     privacy: dict[str, Any] = summary.get("privacy", {})
     burden = SUMMARY["isolation_person_days"]
     days, people = (summary.get(key) for key in (burden.key, "people"))
