@@ -1,14 +1,19 @@
 """Whatever stands in the files of a stored run, commands read it or refuse it in one line."""
 
+import json
+import math
 import random
 
 import pytest
 
 from .command_line import run
-from .damage import TABLES, cases, commands, copy_of, damage
+from .damage import GONE, TABLES, cases, commands, copy_of, damage
 from .report_store import config_of
 
-SAMPLE = 30
+# Cases per file, drawn from the values that do most harm: more where more is read.
+HARSH = (None, 10**30, [], {}, math.nan, GONE)
+SAMPLES = {"summary.json": 30, "config.json": 4, "ledger.json": 6, "provenance.json": 2}
+SAMPLES |= {"daily.parquet": 2, "groups.parquet": 2}
 # What was once a traceback.
 KNOWN = (
     ("summary.json", ("people",), 10**30),
@@ -61,9 +66,26 @@ def test_what_was_a_traceback_is_one_line(stored, case):
 
 def test_any_damage_is_read_or_refused_in_one_line(stored):
     every = list(cases(stored))
+    kinds = set(map(repr, HARSH))
     assert len(every) > 1000
-    for case in random.Random(5).sample(every, SAMPLE):
-        check(case, stored)
+    assert kinds <= {repr(value) for _, _, value in every}
+    for name, n in SAMPLES.items():
+        harsh = [one for one in every if one[0] == name and repr(one[2]) in kinds]
+        for case in random.Random(5).sample(harsh, n):
+            check(case, stored)
+
+
+def test_an_epsilon_without_its_delta_is_refused(report_store, tmp_path):
+    proved = copy_of(report_store / config_of("dpfn-s, ε 1", 1).digest, tmp_path)
+    summary = json.loads((proved / "summary.json").read_text())
+    summary["privacy"] |= {"per_person_epsilon": 1.0}
+    for delta in (None, GONE):
+        changed = summary["privacy"] | {"delta": delta}
+        changed = {key: value for key, value in changed.items() if value is not GONE}
+        (proved / "summary.json").write_text(json.dumps(summary | {"privacy": changed}))
+        done = run("report", proved)
+        line = f"dnatrace: {proved / 'summary.json'}: is damaged: 'delta' is not a number\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
 @pytest.mark.parametrize("name", [*TABLES, "config.json", "ledger.json", "statement.txt"])

@@ -120,6 +120,8 @@ def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:
     numbers = {quantity.key: summary.get(quantity.key) for quantity in RESULTS}
     privacy = summary.get("privacy", {})
     epsilons = {quantity.key: privacy.get(quantity.key) for quantity in EPSILONS}
+    if epsilons["per_person_epsilon"] is not None and privacy.get("delta") is None:
+        _damaged(path, "'delta' is not a number")  # an ε means nothing without it
     return summary | numbers | {"privacy": privacy | epsilons}
 
 
