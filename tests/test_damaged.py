@@ -25,6 +25,7 @@ KNOWN = (
     ("summary.json", ("privacy", "release"), float("inf")),
     ("ledger.json", ("spent", "noise"), [None]),
     ("ledger.json", ("spent", "noise"), True),
+    ("daily.parquet", "infected", 1e308),  # its squares are infinite
 )
 
 

@@ -143,6 +143,8 @@ def _read_daily(path: Path) -> dict[str, NDArray[np.float64]]:
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
             _damaged(path, f"'{name}' is not a number")
         numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if (np.abs(numbers) > checked.LARGEST).any():
+            _damaged(path, f"'{name}' is not a number")
         daily[_RENAMED.get(name, name)] = numbers
     if daily["day"].size == 0 or not np.isfinite(daily["day"]).all():
         _damaged(path, "it has no days")

@@ -31,10 +31,10 @@ def read_summary(run: Path) -> dict[str, Any]:
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number that calculations can take."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and abs(value) <= _LARGEST
+    return number and abs(value) <= LARGEST
 
 
-_LARGEST = 1e100  # squares and sums of such numbers are finite
+LARGEST = 1e100  # squares and sums of such numbers are finite
 _MOST = 2**53  # people or days: exact as floating point numbers
 _IS: dict[str, Callable[[Any], bool]] = {
     "a number": is_number,
