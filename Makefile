@@ -6,7 +6,10 @@
 # make docs   the site, warnings as errors, into docs/_site
 # make coverage, make lock: what docs/project/quality.md shows
 # make verify every script of verification/ at its smallest, which tests run, too
-PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+# The first that is new enough; `python3` if none is, to be refused below.
+PYTHONS := python3.11 python3 python3.12 python3.13 python3.14
+IS_NEW  := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON  ?= $(shell for p in $(PYTHONS); do $$p -c '$(IS_NEW)' 2>/dev/null && command -v $$p && exit; done; echo python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Modules are compiled when they are imported, not all that is installed beforehand: half the time.
@@ -54,7 +57,7 @@ benchmark: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.all
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	@$(PYTHON) -c '$(IS_NEW)' || \
 	  { echo "make: needs Python 3.11 or later, found: $(PYTHON); make PYTHON=/path/to/python" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 

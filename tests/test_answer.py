@@ -1,16 +1,23 @@
 """The sentences on top of the report and of the live page, by hand."""
 
+import itertools
+import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dnatrace.methods.public_facts import FLOOR
 from dnatrace.report.answer import Side, Told, answer, how_sure, in_odds
-from dnatrace.report.answering import overall
-from dnatrace.report.grouping import group_runs
+from dnatrace.report.answering import _lead, overall
+from dnatrace.report.grouping import Group, group_runs
 from dnatrace.report.reading import read_runs
-from dnatrace.sweeps.naming import METHOD
+from dnatrace.runs import store
+from dnatrace.runs.config import load_config
+from dnatrace.runs.nesting import flatten
+from dnatrace.runs.run import run as run_once
+from dnatrace.sweeps.naming import METHOD, Names
 
 PROVED = {
     "noise": "fast",
@@ -324,3 +331,58 @@ def test_the_noise_of_a_threshold_is_not_that_of_scores(privacy, words):
     told = " ".join(answer(side("a", [0.1, 0.2], privacy=published)))
     assert words in told
     assert "NOT SOUND" not in told
+
+
+def told_of(tmp_path, *asked):
+    """The first paragraph of a report on runs of a small city, three seeds each."""
+    for seed, more in itertools.product((1, 2, 3), asked):
+        overrides = {"people": 300, "days": 20, "seed": seed} | more
+        scenario = overrides.pop("scenario", None)
+        config = load_config(scenario=scenario, overrides=overrides)
+        store.write_run(run_once(config), tmp_path)
+    groups = group_runs(read_runs(tmp_path)[0])
+    return {group.label: group for group in groups}, " ".join(overall(groups))
+
+
+def test_what_a_scenario_does_without_tracing_is_not_nothing(tmp_path):
+    """Tests of people with symptoms and quarantine go on with the method `none`."""
+    levers = {"scenario": "household", "method": "none"}
+    groups, told = told_of(tmp_path, levers, levers | {"method": "fn"})
+    assert groups["none"].runs[0].summary["isolation_person_days"] > 0
+    assert "with nothing done" not in told
+    assert "Of 2 settings" in told
+
+
+def test_the_status_quo_and_nothing_at_all_have_labels_of_their_own(tmp_path):
+    """The second has no policy, since none would have an effect."""
+    levers = {"scenario": "adoption-60", "method": "none"}
+    nothing = levers | {"policy.name": "highest-scores"}
+    groups, told = told_of(tmp_path, levers, nothing, levers | {"method": "fn"})
+    assert set(groups) == {"none", "none, policy.name levers", "fn"}
+    assert groups["none"].runs[0].summary["isolation_person_days"] == 0
+    rate = np.mean([one.summary["attack_rate"] for one in groups["none"].runs])
+    assert f"instead of {math.floor(300 * rate + 0.5)} with nothing done" in told
+
+
+def test_after_a_tie_of_several_it_is_said_which_is_described():
+    three = {name: side(name, [0.1, 0.1]) for name in ("a", "b")} | {"c": side("c", [0.2, 0.2])}
+    groups = [
+        Group(label=name, plain=True, settings={METHOD: name}, runs=tuple(one.runs))
+        for name, one in three.items()
+    ]
+    best, (lead,) = _lead(groups, groups, three)
+    assert best.label == "a"
+    assert lead.endswith(
+        "a and b had equally few infections, fewer than the others. The following is about a."
+    )
+
+
+def test_what_a_scenario_says_is_not_called_unsaid():
+    settings = [
+        flatten(load_config(scenario=name, overrides={"method": "none"}).effective())
+        for name in ("household", "uk-2020-autumn", "scarce")
+    ]
+    names = Names(
+        [{k: v for k, v in one.items() if k not in ("schema", "seed")} for one in settings]
+    )
+    assert not {"policy.household.days", "app.adoption"} & set(names.unsaid)

@@ -17,12 +17,15 @@ from dnatrace.errors import InputError
 from dnatrace.runs import console, needs
 from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.quantities import DAILY, SUMMARY
+from dnatrace.seir import SeirParameters
 from dnatrace.sweeps import naming
 from dnatrace.sweeps import sweep as sweeps
 
 from .command_line import run, run_process
 from .forked_sweeps import in_process
+from .odd_calls import commands
 
+ALL_COMMANDS = [[], *(words.split() for words in [*commands(), "app", "reproduce"])]
 TINY = ("--preset", "quick", "--people", "200", "--days", "4", "-q")
 
 
@@ -105,7 +108,7 @@ def test_a_bare_command_prints_help(words):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("words", [[], ["run"], ["privacy"], ["privacy", "ledger"], ["reproduce"]])
+@pytest.mark.parametrize("words", ALL_COMMANDS, ids=" ".join)
 def test_flags_take_no_value_in_help(words):
     done = run(*words, "--help")
     assert "--help" in done.stdout
@@ -378,6 +381,63 @@ def test_a_run_that_does_not_fit_says_what_it_needs(tmp_path):
     assert done.returncode == 2
     assert "need about 3,3" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan --scenario scarce --tests 0.1 --quarantine 0.1 --epsilon 1 --people 100000000",
+        "dataset --people 100000000",
+        "train --network headcount --people 100000000",
+        "privacy statement --set people=100000000",
+    ],
+)
+def test_every_command_that_runs_says_what_does_not_fit(tmp_path, command):
+    done = run(*command.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("dnatrace: 100,000,000 people need about ")
+    assert done.stderr.endswith("; --yes starts anyway\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sweep_compares_with_a_baseline_seed_by_seed(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(
+        "people = 300\ndays = 12\nseeds = [1, 2, 3]\n[grid]\nmethod.name = ['none', 'fn']\n"
+    )
+    wrong = run("sweep", "s.toml", "--baseline", "nix", cwd=tmp_path)
+    assert (wrong.returncode, list(tmp_path.glob("runs"))) == (2, [])  # before anything runs
+    assert wrong.stderr.startswith("dnatrace: baseline 'nix' is not among the labels: ")
+    asked = ("sweep", "s.toml", "--baseline", "none", "-q")
+    values = json.loads(run(*asked, "--json", cwd=tmp_path).stdout)
+    none, fn = values["results"]
+    gains = [ours - theirs for ours, theirs in zip(fn["values"], none["values"], strict=True)]
+    assert fn["difference"] == pytest.approx(sum(gains) / 3)
+    assert none["difference"] is None
+    assert "from none" in run(*asked, cwd=tmp_path).stdout
+
+
+def test_a_list_says_that_a_peak_is_not_reached(tmp_path):
+    asked = ("--method", "none", "--people", "300", "--days", "12", "-q", "--out", "runs")
+    assert run("run", *asked, cwd=tmp_path).returncode == 0
+    (row,) = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert row["peak_reached"] is False
+    assert "peak_reached" in run("list", "runs", "--csv", cwd=tmp_path).stdout
+    shown = run("list", "runs", cwd=tmp_path).stdout
+    assert f"{1000 * row['peak_infected']:.3g} ↑" in shown
+    assert shown.endswith("↑: still rising on the last day; the peak is yet to come\n")
+
+
+def test_what_phones_believe_changes_no_epidemic_by_itself():
+    """p1 is a belief, and its text says where the transmissibility of the disease is set."""
+    daily = [
+        dt.run(dt.RunConfig(method="random", people=200, days=10, p1=p1)).daily
+        for p1 in (0.01, 0.5)
+    ]
+    assert daily[0].equals(daily[1])
+    meaning = SeirParameters.model_fields["p1"].description
+    assert "believe" in meaning
+    assert "simulator.transmissibility" in meaning
 
 
 def test_a_capacity_below_one_test_is_told():

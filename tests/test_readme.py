@@ -166,6 +166,28 @@ def test_a_python_of_another_name_will_do(tmp_path):
     assert venv == f"{tmp_path / 'bin' / 'python3'} -m venv .venv"
 
 
+def test_a_newer_python_is_found_beside_an_old_one(tmp_path):
+    """A machine whose `python3` is too old, and that has `python3.12`."""
+    copy_of_the_makefile(tmp_path)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "sh").symlink_to("/bin/sh")
+    for name, code in (("python3", 1), ("python3.12", 0)):
+        (programs / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (programs / name).chmod(0o755)
+    command = [shutil.which("make"), "-n", "run"]
+    environment = {"PATH": str(programs)}
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+    )
+    (venv,) = (line for line in done.stdout.splitlines() if "-m venv" in line)
+    assert venv == f"{programs / 'python3.12'} -m venv .venv"
+
+
+def test_the_command_is_put_on_the_path():
+    assert "`. .venv/bin/activate` puts the command `dnatrace` on the path" in README
+
+
 def test_an_older_python_is_refused_in_one_line(tmp_path):
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n")

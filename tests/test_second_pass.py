@@ -38,7 +38,11 @@ def test_a_device_or_pipe_is_not_replaced_by_a_file(tmp_path):
 def test_results_are_replaced_by_force_alone(files):
     order = ["infer", "contacts.csv", "tests.csv", "-q", "--out", "beliefs.csv"]
     audit = ["audit", "--draws", "2000", "-q", "--out", "audit.json"]
-    for command, name in ((order, "beliefs.csv"), (audit, "audit.json")):
+    attack = ["attack", "--draws", "200", "-q", "--out", "attack.png"]
+    names = [*order[:-2], "--id-map", "names.csv"]
+    export = ["export", "dna", "dna.onnx", "-q"]
+    orders = ((order, "beliefs.csv"), (audit, "audit.json"), (attack, "attack.png"))
+    for command, name in (*orders, (names, "names.csv"), (export, "dna.onnx")):
         assert dnatrace(*command, cwd=files).returncode == 0
         (files / name).write_text("mine")
         again = dnatrace(*command, cwd=files)
@@ -46,7 +50,7 @@ def test_results_are_replaced_by_force_alone(files):
         assert again.stderr == f"dnatrace: {name}: exists already; --force replaces it\n"
         assert (files / name).read_text() == "mine"
         assert dnatrace(*command, "--force", cwd=files).returncode == 0
-        assert (files / name).read_text() != "mine"
+        assert (files / name).read_bytes() != b"mine"
 
 
 def test_pages_and_audits_have_their_suffix(files):

@@ -33,6 +33,7 @@ _SPELLED = dict(zip("▁▂▃▄▅▆▇█–—−“”’", '_.-~=+*#---""
     "≥": ">=",
     "…": "...",
     "→": "->",
+    "↑": "^",
 }
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from dnatrace.cli._command import Answer, command, table
-from dnatrace.cli._configuration import Setting, refuse_set
+from dnatrace.cli._configuration import Setting, Yes, refuse_set
 
 
 @command(threads=True)
@@ -24,6 +24,7 @@ def dataset(
     test_seeds: Annotated[str, Option(help="Runs to evaluate on.")] = "7003",
     setting: Setting = None,
     force: Annotated[bool, Option("--force", help="Replace an existing dataset.")] = False,
+    yes: Yes = False,
 ) -> Answer:
     """Run epidemics and keep what a network learns from: one sample per person and day.
 
@@ -33,6 +34,7 @@ def dataset(
 
     Example: dnatrace dataset --out data --people 20000 --days 60
     """
+    from dnatrace.runs import needs
     from dnatrace.runs.progress import tracker
     from dnatrace.training import generate as training_data
     from dnatrace.training.dataset import replacing_dataset
@@ -47,6 +49,7 @@ def dataset(
     )
     seeds_of = "is not read: seeds are --train-seeds, --validation-seeds and --test-seeds"
     refuse_set(setting or (), lambda key: key != "seed", seeds_of)
+    needs.check([plan.config], yes=yes)
     with replacing_dataset(out) if force else nullcontext(out) as directory:
         info = training_data.generate(plan, directory, track=tracker("days"))
     rows = [

@@ -20,7 +20,7 @@ def list(  # noqa: A001 - the name of the command
     Example: dnatrace list runs --csv > runs.csv
     """
     from dnatrace.runs import listing
-    from dnatrace.runs.console import print_rows
+    from dnatrace.runs.console import print_note, print_rows
     from dnatrace.sweeps.results import as_csv
 
     rows, left_out = listing.list_runs(store)
@@ -30,4 +30,7 @@ def list(  # noqa: A001 - the name of the command
         return Answer(values=values, shown=[text])
     texts = [listing.for_people(row) for row in rows]
     forms = (texts, [listing.in_short(one) for one in texts])
-    return Answer(values=values, shown=[lambda: print_rows(forms, table)])
+    rises = any(row["peak_reached"] is False for row in rows)
+    note = f"{listing.RISING}: still rising on the last day; the peak is yet to come"
+    notes = [lambda: print_note(note)] if rises else []
+    return Answer(values=values, shown=[lambda: print_rows(forms, table), *notes])

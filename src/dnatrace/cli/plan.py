@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Exit, Option
 
 from dnatrace.cli._command import Answer, command, needs_extra, table
-from dnatrace.cli._configuration import Setting, refuse_set
+from dnatrace.cli._configuration import Setting, Yes, refuse_set
 from dnatrace.cli.sweep import Cluster, Workers, start, told_in_one_line
 from dnatrace.files import check_directory
 
@@ -52,6 +52,7 @@ def plan(
     workers: Workers = None,
     cluster: Cluster = None,
     force: Annotated[bool, Option("--force", help="Replace an existing plan.")] = False,
+    yes: Yes = False,
 ) -> Answer:
     """Say what to do within budgets of tests, quarantine and privacy.
 
@@ -67,6 +68,8 @@ def plan(
     with needs_extra("plan", "dnatrace plan"):
         from dnatrace.plans import planning
     from dnatrace.plans.budgets import Budgets
+    from dnatrace.runs import needs
+    from dnatrace.sweeps.processes import usable_cores
     from dnatrace.sweeps.study import kept_in
 
     with kept_in(store or (out / "runs" if out is not None else None)) as kept:
@@ -79,6 +82,9 @@ def plan(
             where={"workers": workers, "cluster": cluster},
         )
         _check(planner, out)
+        if cluster is None:  # the memory of its machines is unknown here
+            n = workers or usable_cores()
+            needs.check([planner.world.usual] * n, at_once=n, yes=yes)
         _keep_others(planner, quick, None if force else out)
         found = _made(planner)
     return _answer(found, quick, out, _command_line(planner, quick))

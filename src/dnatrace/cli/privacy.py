@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Context, Option, Typer
 
 from dnatrace.cli._command import Answer, Command, Group, command, table
-from dnatrace.cli._configuration import RELEASE, configured
+from dnatrace.cli._configuration import RELEASE, Yes, configured
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -61,6 +61,7 @@ def statement(
         Path | None,
         Option("--audit", help="Result of `dnatrace audit --out` for the same method."),
     ] = None,
+    yes: Yes = False,
 ) -> Answer:
     """Print the guarantee of a method in words that a privacy officer can check.
 
@@ -70,7 +71,7 @@ def statement(
     Example: dnatrace privacy statement --method dpfn-s --epsilon 1
     """
     from dnatrace.privacy.statement import with_audit
-    from dnatrace.runs import guarantees, kept_audits, store
+    from dnatrace.runs import guarantees, kept_audits, needs, store
     from dnatrace.runs.config import RunConfig
     from dnatrace.runs.run import run as run_once
 
@@ -81,6 +82,7 @@ def statement(
     if run is not None:
         text = with_audit(store.read_text(run, "statement.txt"), audit)
     else:
+        needs.check([config], yes=yes)
         ledger = run_once(config).ledger
         text = guarantees.state(_as_meant(config, _given(context)), ledger, audit=audit)
         text = f"{_PLAYED.format(people=config.people, days=config.days)}\n\n{text}"

@@ -16,6 +16,8 @@ from dnatrace.cli._configuration import Yes
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dnatrace.sweeps.study import Study
+
 Workers = Annotated[
     int | None, Option(min=1, help="Processes; one per core by default; they share the cores.")
 ]
@@ -57,6 +59,10 @@ def sweep(
     ] = Path("runs"),
     workers: Workers = None,
     cluster: Cluster = None,
+    baseline: Annotated[
+        str | None,
+        Option(help="Label of the setting to compare the others with, seed by seed."),
+    ] = None,
     yes: Yes = False,
 ) -> Answer:
     """Run a grid of settings times seeds, and keep every run in a store.
@@ -74,10 +80,12 @@ def sweep(
     from dnatrace.runs.progress import tracker
     from dnatrace.sweeps import study
     from dnatrace.sweeps import sweep as sweeps
-    from dnatrace.sweeps.entries import unsaid
+    from dnatrace.sweeps.entries import check_label, unsaid
     from dnatrace.sweeps.processes import usable_cores
 
     configs, worlds = sweeps.read_worlds(config)
+    if baseline is not None:
+        check_label(baseline, study.by_label(configs, worlds), "baseline")
     if cluster is None:  # the memory of its machines is unknown here
         missing = sweeps.missing_runs(configs, store)
         needs.check(missing, at_once=workers or usable_cores(), yes=yes)
@@ -94,13 +102,20 @@ def sweep(
     rising = [found.n_rising(label) for label in found.summaries]
     results = [
         row | {"runs_still_rising": n}
-        for row, n in zip(found.rows(("setting",)), rising, strict=True)
+        for row, n in zip(_rows(found, baseline), rising, strict=True)
     ]
     return Answer(
         values=report.as_json() | {"results": results},
-        shown=[counts, *failures, *_shown(results, store, unsaid(configs))],
+        shown=[counts, *failures, *_shown(results, store, unsaid(configs), baseline)],
         failed=bool(report.failed),
     )
+
+
+def _rows(found: "Study[str]", baseline: str | None) -> "list[dict[str, Any]]":
+    """Return the peak of every setting; with a baseline also the paired differences from it."""
+    others = {label: baseline for label in found.summaries if label != baseline}
+    compares = baseline is not None and baseline in found.summaries
+    return found.rows(("setting",), baselines=others if compares else {})  # type: ignore[arg-type]
 
 
 def _rising(rising: int | None, runs: int) -> str:
@@ -110,7 +125,17 @@ def _rising(rising: int | None, runs: int) -> str:
     return " (still rising)" if runs == 1 else f" (still rising in {rising} of {runs})"
 
 
-def _shown(results: "list[dict[str, Any]]", store: Path, usual: str) -> "list[str | Table]":
+def _difference(row: "dict[str, Any]") -> str:
+    from dnatrace.runs.quantities import shown_difference
+
+    if row["difference"] is None:  # the baseline itself
+        return "–"
+    return shown_difference(row["difference"], row["difference_half_width"])
+
+
+def _shown(
+    results: "list[dict[str, Any]]", store: Path, usual: str, baseline: str | None
+) -> "list[str | Table]":
     """Return the peaks of a sweep, and where the rest of its results can be read."""
     from dnatrace.runs.quantities import SUMMARY, shown_spread
 
@@ -122,8 +147,10 @@ def _shown(results: "list[dict[str, Any]]", store: Path, usual: str) -> "list[st
             name: shown_spread(row["mean"], row["half_width"])
             + _rising(row["runs_still_rising"], row["runs"]),
         }
+        | ({f"from {baseline}": _difference(row)} if "difference" in row else {})
         for row in results
     ]
     note = "Mean ± half of the 90 % interval."
+    note += " Differences are seed by seed." if baseline is not None else ""
     note += f" Unless a label says otherwise: {usual}." if usual and len(rows) > 1 else ""
     return [table(rows), f"{note} All results on one page: dnatrace report {store}"] if rows else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dnatrace.cli._command import Answer, command, needs_extra, table
-from dnatrace.cli._configuration import Gamma
+from dnatrace.cli._configuration import Gamma, Yes
 from dnatrace.errors import InputError
 from dnatrace.files import check_directory
 
@@ -46,6 +46,7 @@ def train(
     ] = None,
     seed: Annotated[int, Option(help="Same seed, same weights.")] = 1,
     force: Annotated[bool, Option("--force", help="Replace existing models.")] = False,
+    yes: Yes = False,
 ) -> Answer:
     """Train a network on simulated runs, certify it and write a model file.
 
@@ -68,7 +69,7 @@ def train(
     with _nothing_left_of(out):
         if network in DECODERS:
             _refuse(network, of_dna)
-            rows = _train_decoders(out, network, seed, of_tally, force)
+            rows = _train_decoders(out, network, seed, of_tally, force=force, yes=yes)
             learned = "runs of its own"
         else:
             _refuse(network, of_tally)
@@ -138,9 +139,10 @@ def _train_networks(
 
 
 def _train_decoders(
-    out: Path, network: str, seed: int, options: dict[str, Any], force: bool
+    out: Path, network: str, seed: int, options: dict[str, Any], *, force: bool, yes: bool
 ) -> list[dict[str, Any]]:
     from dnatrace.networks.model_file import SUFFIX
+    from dnatrace.runs import needs
     from dnatrace.runs.progress import track
 
     if "tallies" in options and not network.startswith("tally"):
@@ -153,6 +155,7 @@ def _train_decoders(
     plan = {plan.network: plan for plan in (TALLY, LARGEST, PERSON, WORLD)}[network]
     own = {name: options.pop(name) for name in ("steps", "tallies") if name in options}
     order = Order(out=out, settings=replace(plan.settings, seed=seed, **own), plan=plan, **options)
+    needs.check(order.configs(0)[: order.workers], at_once=order.workers, yes=yes)
     _make_room(out, [out / f"{student.name}{SUFFIX}" for student in plan.students], force)
     return train_decoders(order, track=track)
 

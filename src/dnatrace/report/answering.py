@@ -68,8 +68,9 @@ def _lead(
     few = "equally few infections, fewer than the others" if ties else "the fewest infections"
     if len(ties) == len(acting) - 1:
         few = "equally few infections"
+    about = f" The following is about {best.label}." if ties and len(acting) > 2 else ""
     where = "" if all(one == common for one in seeds) else f" on {_common(common)}"
-    return best, [f"Of {len(acting)} settings{besides}, {names} had {few}{where}."]
+    return best, [f"Of {len(acting)} settings{besides}, {names} had {few}{where}.{about}"]
 
 
 def _common(seeds: Collection[int]) -> str:
@@ -122,8 +123,13 @@ def _told(run: StoredRun) -> Told:
 
 
 def _acts(group: Group) -> bool:
-    """Whether a method gives tests; assumed of methods that are not installed here."""
-    return group.method not in METHODS or METHODS[group.method].gives_tests
+    """Whether anybody is tested or stays at home: by the method, or by the policy without it.
+
+    It is assumed of methods that are not installed here.
+    """
+    by_method = group.method not in METHODS or METHODS[group.method].gives_tests
+    costs = ("tests_used", "isolation_person_days")
+    return by_method or any(run.summary[key] > 0 for run in group.runs for key in costs)
 
 
 def _agree(one: Group, other: Group) -> bool:

@@ -28,6 +28,11 @@ def print_table(table: Table) -> None:
 Rows = Sequence[dict[str, Any]]
 
 
+def print_note(text: str) -> None:
+    """Print a line of words, wrapped at the width of the terminal."""
+    Console().print(text, highlight=False, markup=False)
+
+
 def print_rows(forms: Sequence[Rows], table: Callable[[Rows], Table]) -> None:
     """Print rows of texts as a table in the first of several forms that fits the terminal.
 

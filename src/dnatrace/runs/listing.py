@@ -106,6 +106,7 @@ def _row(run: Path) -> dict[str, Any]:
         "unit": privacy.get("unit") if scores_noised(privacy) else None,
         **{key: summary.get(key) for key in _PLACES},
         "peak_infected": summary.get("peak_infected"),
+        "peak_reached": summary.get("peak_reached"),
         "attack_rate": summary.get("attack_rate"),
         "isolation_days_per_person": burden.in_unit(days, people)
         if people and days is not None
@@ -114,8 +115,10 @@ def _row(run: Path) -> dict[str, Any]:
     }
 
 
+RISING = "↑"  # after a peak: the number of infected people still rises on the last day
 _COLUMNS = {
     *("digest", "label", "method", "variant", "epsilon", "unit", *_PLACES, "peak_infected"),
+    "peak_reached",
     *("attack_rate", "isolation_days_per_person", "version"),
 }
 
@@ -132,7 +135,8 @@ def for_people(row: dict[str, Any]) -> dict[str, str]:
         "per": texts["unit"],
         **({"varied": told or "–"} if varied else {}),
         **{key: texts[key] for key in _PLACES},
-        f"peak, {PER_THOUSAND}": _in_unit(peak, row),
+        f"peak, {PER_THOUSAND}": _in_unit(peak, row)
+        + (f" {RISING}" if row["peak_reached"] is False else ""),
         f"ever infected, {rate.unit}": _in_unit(rate, row),
         "at home, days per person": shown(row["isolation_days_per_person"]),
         "version": texts["version"],

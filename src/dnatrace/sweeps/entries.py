@@ -88,11 +88,7 @@ def labelled(
     `scenarios` are those of the entries, where they are known.
     """
     settings = [_settings(entry) for entry in entries]
-    labelled: dict[str, Entry] = {}
-    for entry, label in zip(entries, Names(settings, scenarios).unique(settings), strict=True):
-        n_same = sum(other.partition(" #")[0] == label for other in labelled)
-        labelled[f"{label} #{n_same + 1}" if n_same else label] = entry
-    return labelled
+    return dict(zip(Names(settings, scenarios).unique(settings), entries, strict=True))
 
 
 def unsaid(entries: Sequence[Entry]) -> str:

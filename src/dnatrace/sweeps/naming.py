@@ -58,10 +58,12 @@ class Names:
     def unsaid(self) -> dict[str, Any]:
         """Settings that differ between runs, with the value they have where a label omits them."""
         defaults = {key: known.default for key, known in described_settings().items()}
+        worlds = [_worlds()[name] for name in set(self._worlds.values()) - {None} if name]
+        said = {EPSILON, RELEASE}.union(*worlds)  # a label that names a scenario says all of it
         return {
             key: defaults[key]
             for key in self._varying
-            if key in self._at_default - {EPSILON, RELEASE} and defaults.get(key) is not None
+            if key in self._at_default - said and defaults.get(key) is not None
         }
 
     def label(self, one: Settings, *, skip: Collection[str] = (), in_full: bool = False) -> str:
@@ -105,12 +107,23 @@ class Names:
         return all(self._is_default(one, key) for key in self._varying if key in one)
 
     def unique(self, settings: Sequence[Settings]) -> list[str]:
-        """Return a label for each, in full where the short ones would be equal."""
+        """Return a label for each, all different: in full where the short ones would be equal.
+
+        Settings that only one of them has, such as those of a policy that does nothing in the
+        other, tell the rest apart, and then numbers.
+        """
         labels = [self.label(one) for one in settings]
-        return [
+        full = [
             label if labels.count(label) == 1 else self.label(one, in_full=True)
             for label, one in zip(labels, settings, strict=True)
         ]
+        pairs = list(zip(full, settings, strict=True))
+        apart = [
+            label + _telling(one, [other for same, other in pairs if same == label])
+            for label, one in pairs
+        ]
+        before = (apart[:i].count(label) for i, label in enumerate(apart))
+        return [f"{label} #{n + 1}" if n else label for label, n in zip(apart, before, strict=True)]
 
     def order(self, one: Settings) -> tuple[Any, ...]:
         """Return a sort key: method, then defaults before other values, then the value."""
@@ -122,6 +135,14 @@ class Names:
             for value in [one.get(key, default_of(key, method))]
         )
         return (place, method, *rest)
+
+
+def _telling(one: Settings, alike: Sequence[Settings]) -> str:
+    """Return what tells settings from others of the same label: a name if one differs."""
+    keys = dict.fromkeys(key for other in alike for key in other)
+    differing = [key for key in keys if len({repr(other.get(key)) for other in alike}) > 1]
+    key = next((key for key in differing if key.endswith(".name")), [*differing, ""][0])
+    return f", {short(key)} {written(one[key])}" if key in one else ""
 
 
 def _identity(one: Settings) -> str:
