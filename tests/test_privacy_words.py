@@ -27,7 +27,7 @@ from dnatrace.privacy.audit import AuditResult
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.lifetimes import Calibration
 from dnatrace.privacy.statement import Provenance, statement
-from dnatrace.runs import audits, guarantees, kept_audits, store
+from dnatrace.runs import audits, floor, guarantees, kept_audits, store
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.measured import beside_no_bound
 from dnatrace.runs.person_audits import PersonAudit
@@ -392,7 +392,7 @@ def test_a_false_claim_is_named():
     proved = world_of(**exact)
     assert "THE CLAIM IS FALSE: one test of a person reveals more than ε = 5.02." in proved.words
     contact = world_of(proved=False, **exact)
-    assert "THE CLAIM IS FALSE if ε = 5.02, which holds for a contact," in contact.words
+    assert "THE CLAIM IS FALSE if ε = 5.02, which is claimed for a contact," in contact.words
     assert "promises nothing about a person" in contact.words
     assert "an audit can only refute" in world_of().words
 
@@ -415,7 +415,7 @@ def test_a_false_claim_is_named():
 def test_what_was_measured_in_another_setting_is_not_told(asked):
     config = RunConfig(**asked)
     assert beside_no_bound(config) == (
-        "not measured for this setting; `dnatrace audit --unit person` does it"
+        "not measured for this setting; `dnatrace audit --world household` does it"
     )
 
 
@@ -462,3 +462,24 @@ def test_scores_carry_on_what_levers_tell():
 def _state(method, policy):
     result = run(RunConfig(method=method, policy=policy, **SMALL))
     return guarantees.state(result.config, result.ledger)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "point"), [(5.02, 1e-3, 5.02), (7.52, 1e-6, 5.02), (5.0, 0.01, 18.0)]
+)
+def test_the_floor_is_looked_up_at_the_delta_of_its_curve(epsilon, delta, point):
+    """The same noise has another ε at another δ, and one verdict."""
+    overrides = {"unit": "person", "epsilon": epsilon, "delta": delta, "tests.capacity": 0.04}
+    told = floor.beside(load_config(overrides=overrides), epsilon)
+    assert f"at ε = {point:g} per person" in told
+    assert ("NOT BETTER" in told) == (point < 18.0)
+    assert ("(at δ = 0.001)" in told) == (delta != 1e-3)
+
+
+def test_an_audit_names_the_claim_that_holds_and_the_noise_that_was_played():
+    done = dnatrace("audit", "-q", "--world", "met-once", "--method", "tally", "--draws", 1000)
+    assert done.returncode == 0
+    assert "noise for ε = 1 per release" in " ".join(done.stdout.split())
+    told = " ".join(done.stdout.split())
+    assert "which is claimed for a contact, is not exceeded in this world" in told
+    assert "The claim holds" not in told

@@ -134,10 +134,17 @@ def _person(
 def _person_words(a: dict[str, Any]) -> list[Any]:
     title = (
         f"{_named(a)}: one test of a person, over all releases it lives "
-        f"in, at δ = {a['delta']:g}{', closed loop' if a['closed_loop'] else ''}."
+        f"in, at δ = {a['delta']:g}{', closed loop' if a['closed_loop'] else ''}; noise for "
+        f"ε = {a['epsilon']:g} per {_calibrated_for(a)}."
     )
     told = [f"{row['world']}: {row['words']}" for row in a["worlds"]]
     return [title, table([_person_row(row) for row in a["worlds"]]), *told]
+
+
+def _calibrated_for(a: dict[str, Any]) -> str:
+    """Return the unit of the noise that was played: a contact where a person has no bound."""
+    unbounded = any(row["claimed_for"] == "contact" for row in a["worlds"])
+    return "contact" if a["unit"] == "person" and unbounded else str(a["unit"])
 
 
 def _named(a: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typer import Argument, Context, Option, Typer
 
 from dnatrace.cli._command import Answer, Command, Group, command, table
 from dnatrace.cli._configuration import RELEASE, Yes, configured
+from dnatrace.errors import InputError
 
 if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
@@ -72,12 +73,11 @@ def statement(
     """
     from dnatrace.privacy.statement import with_audit
     from dnatrace.runs import guarantees, kept_audits, needs, store
-    from dnatrace.runs.config import RunConfig
     from dnatrace.runs.run import run as run_once
 
     audit = None
     if audited is not None:
-        stated = config if run is None else RunConfig(**store.read_json(run, "config.json"))
+        stated = config if run is None else _stored(run)
         audit = kept_audits.read_audit(audited, stated)
     if run is not None:
         text = with_audit(store.read_text(run, "statement.txt"), audit)
@@ -87,6 +87,18 @@ def statement(
         text = guarantees.state(_as_meant(config, _given(context)), ledger, audit=audit)
         text = f"{_PLAYED.format(people=config.people, days=config.days)}\n\n{text}"
     return Answer(values={"statement": text}, shown=[text])
+
+
+def _stored(run: Path) -> "RunConfig":
+    """Return the configuration of a stored run, or raise naming its file."""
+    from dnatrace.runs import store
+    from dnatrace.runs.config import RunConfig
+
+    values = store.read_json(run, "config.json")
+    try:
+        return RunConfig(**values)
+    except InputError as error:
+        raise InputError(f"{run / 'config.json'}: is damaged: {error}") from error
 
 
 def _given(context: Context) -> set[str]:

@@ -81,7 +81,7 @@ class AttackResult:
         return (
             f" This is the first score alone; later ones are computed from up to {self.reads} "
             "releases and can reveal more: `dnatrace privacy statement` has that cost, and "
-            "`dnatrace audit --unit person` plays all of them."
+            "`dnatrace audit --world couple` plays all of them."
         )
 
     @property

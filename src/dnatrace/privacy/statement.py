@@ -30,7 +30,7 @@ NO_PERSON = (
     "no bound. A person's test result changes what the phones of others say, or counts once for "
     "every contact, so nothing is proved about what somebody who met the person learns from all "
     "their scores, nor about what people learn who never met them. The costs below are about "
-    "single messages; `dnatrace audit --unit person` measures what one test reveals."
+    "single messages; `dnatrace audit --world household` measures what one test reveals."
 )
 PERSON = (
     "given everybody else's tests and who met whom. The scores of people who never met the person "

@@ -74,7 +74,8 @@ def _are_costs(spent: Any) -> bool:
     if not isinstance(spent, dict):
         return False
     epsilons = (value for key, value in spent.items() if re.fullmatch("per_.*_epsilon", key))
-    known = {"releases", "sound"} <= set(spent) and is_number(spent.get("delta"))
+    delta: Any = spent.get("delta")
+    known = {"releases", "sound"} <= set(spent) and is_number(delta) and 0.0 < delta < 1.0
     noise = spent.get("noise", [])  # older versions did not store it
     drawn = isinstance(noise, list) and all(isinstance(name, str) for name in noise)
     return known and drawn and all(value is None or is_number(value) for value in epsilons)

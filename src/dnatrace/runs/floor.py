@@ -13,11 +13,13 @@ from functools import lru_cache
 
 from dnatrace.methods.base import release_of
 from dnatrace.methods.public_facts import FLOOR
+from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.reference_data import read_table
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.quantities import shown, shown_spread
 
 CURVE = "person_curve.csv"
+_DELTA = 1e-3  # of the curve
 _FREE = {"seed", "privacy", "method"}  # settings that may differ from the measured ones
 
 
@@ -93,11 +95,13 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
         f"({FLOOR}, mean of {floor.runs} runs in a city of {config.people:,} people over "
         f"{config.days} days)"
     )
-    mine = _point(config, per_person_epsilon, points)
+    delta = config.privacy.delta
+    mine = _point(config, _at_measured_delta(per_person_epsilon, delta), points)
     if mine is None:
         return f"{text}; this method was not measured in comparison."
     reached = (
         f"{shown_spread(mine.mean, mine.half_width)} ‰ at ε = {shown(mine.epsilon)} per person"
+        f"{'' if delta == _DELTA else f' (at δ = {_DELTA:g})'}"
     )
     if mine.better:
         return f"{text}; {config.method.name} has {reached}."
@@ -106,6 +110,13 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
         f"{text}. NOT BETTER THAN THE FLOOR as far as it was measured: {config.method.name} has "
         f"{reached} ({apart} ‰ on the same seeds), so nothing shows that messages help here."
     )
+
+
+def _at_measured_delta(epsilon: float | None, delta: float) -> float | None:
+    """Return the ε that the same noise has at the δ of the curve."""
+    if epsilon is None or epsilon == 0.0 or delta == _DELTA:
+        return epsilon
+    return epsilon_of_mu(mu_of_budget(epsilon, delta), _DELTA)
 
 
 def _measured_setting(config: RunConfig) -> bool:

@@ -17,7 +17,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import shown
 
 TABLE = "person_measured.csv"
-_MEASURES = "`dnatrace audit --unit person` does it"
+_MEASURES = "`dnatrace audit --world household` does it"
 # The worlds that are reported, and who the receiver is in them.
 TOLD = {
     "couple": "their partner",

@@ -114,15 +114,17 @@ class PersonAudit:
     def verdict(self) -> str:
         """What follows for the claim, and which claim that is if it is false."""
         claimed = f"ε = {self.claimed_epsilon:.3g}"
-        if not self.passed and self.proved:
+        if self.proved and not self.passed:
             return f"THE CLAIM IS FALSE: one test of a person reveals more than {claimed}."
+        claimed += ", which is claimed for a contact,"
+        nothing = "The method promises nothing about a person."
         if not self.passed:
-            return (
-                f"THE CLAIM IS FALSE if {claimed}, which holds for a contact, is read as a promise "
-                "about a person: one test reveals more. The method promises nothing about a person."
-            )
-        if self.epsilon is not None:
+            false = f"THE CLAIM IS FALSE if {claimed} is read as a promise about a person"
+            return f"{false}: one test reveals more. {nothing}"
+        if self.epsilon is not None and self.proved:
             return "The claim holds in this world."
+        if self.epsilon is not None:
+            return f"{claimed} is not exceeded in this world. {nothing}"
         return "The claim was not refuted. That proves nothing more: an audit can only refute."
 
 
