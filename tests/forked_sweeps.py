@@ -6,7 +6,11 @@ killing one at a random moment costs a test a second rather than five.
 
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+
+import numba
+import pytest
 
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
@@ -20,6 +24,17 @@ def in_process(configs, *, workers=None, cluster=None, done=lambda _: False):
         else:
             files, error = attempts.attempt(config)
             yield attempts.Finished(config=config, files=files, error=error)
+
+
+@contextmanager
+def alone():
+    """Do runs of sweeps in this process, on one thread: for few people more hinder each other."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps, "execute", in_process)
+        yield
+    numba.set_num_threads(before)
 
 
 def main():

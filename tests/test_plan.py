@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 
@@ -18,7 +17,7 @@ from dnatrace.policy.household import Trigger
 from dnatrace.sweeps import sweep as sweeps
 
 from . import command_line
-from .forked_sweeps import in_process
+from .forked_sweeps import alone, in_process
 
 TINY = {"people": 300, "days": 20, "initially_infected": 10}
 WORLD = World(scenario="autumn", overrides=TINY)
@@ -37,13 +36,8 @@ def fewer_words(row):
 
 @pytest.fixture(autouse=True, scope="module")
 def _here():
-    """Runs in this process, on one thread: for so few people more are in each other's way."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "execute", in_process)
+    with alone():
         yield
-    numba.set_num_threads(before)
 
 
 def planned(tmp_path, *, world=WORLD, budgets=BUDGETS, effort=EFFORT, **more):

@@ -6,7 +6,6 @@ import shlex
 import shutil
 from dataclasses import replace
 
-import numba
 import pytest
 from rich.console import Console
 from rich.measure import Measurement
@@ -30,10 +29,9 @@ from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.comparison import STATUS_QUO
 from dnatrace.plans.intervals import fewer
 from dnatrace.plans.search import Effort
-from dnatrace.sweeps import sweep as sweeps
 
 from . import command_line
-from .forked_sweeps import in_process
+from .forked_sweeps import alone
 
 TINY = {"people": 300, "days": 20, "initially_infected": 10}
 WORLD = World(scenario="autumn", overrides=TINY)
@@ -43,13 +41,8 @@ ARGUMENTS = ("plan", "--scenario", "autumn", "--tests", 0.02, "--quarantine", 0.
 
 @pytest.fixture(autouse=True, scope="module")
 def _here():
-    """Runs in this process, on one thread, as in `test_plan.py`."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "execute", in_process)
+    with alone():
         yield
-    numba.set_num_threads(before)
 
 
 # Written by an action as the world has them: who complies, whether there are staff, levers at all.
