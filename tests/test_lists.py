@@ -420,7 +420,7 @@ def test_numbers_that_are_written_otherwise_are_told(tmp_path):
     for written, read in (("0x1F", 31), ("12e1", 120), ("007", 7)):
         (told, *_) = warned(tmp_path, f"{written},1,2\n", "")
         said = f"contacts.csv: {written} is read as the number {read}"
-        assert told == f"{said} (dnatrace infer --id-map treats ids as names)"
+        assert told == f"{said} (infer --id-map, simulator.as_names of replay: ids are names)"
 
 
 def test_numbers_in_other_columns_are_no_ids(tmp_path):
@@ -583,7 +583,8 @@ def test_days_and_ids_too_large_are_named_with_their_row(
 
 ONE_WAY = (
     "a row in the other direction: contacts are directed, and a sender hears nothing of the "
-    "receiver (add the reverse rows, or infer --both-ways, if a row is a meeting)"
+    "receiver (if a row is a meeting, add the reverse rows: infer --both-ways, simulator.both_ways "
+    "of replay)"
 )
 
 
@@ -700,7 +701,7 @@ def test_whole_numbers_with_a_point_are_whole_numbers(tmp_path):
 
 def test_a_thousand_with_a_point_is_told(tmp_path):
     (told,) = warned(tmp_path, "1.000,2,2\n", "2,3,1\n")
-    assert told.startswith("contacts.csv: 1.000 is read as the number 1 (dnatrace infer --id-map")
+    assert told.startswith("contacts.csv: 1.000 is read as the number 1 (infer --id-map")
     assert warned(tmp_path, "1.0,2.0,2\n", "2,3,1\n") == []
 
 
@@ -746,3 +747,119 @@ def test_tests_beside_a_large_list_may_be_words(tmp_path, monkeypatch):
     done = run("infer", "contacts.parquet", "tests.csv", cwd=tmp_path)
     problem = "'2020-03-01' is not a whole number, as in the contacts (line 2 of the file)"
     assert done.stderr == f"dnatrace: tests.csv: row 1, column 'day': {problem}\n"
+
+
+KEPT = ["--columns", "sender=von,receiver=an,day=datum"]
+KEPT += ["--test-columns", "person=name,day=tag,positive=ergebnis"]
+
+
+@pytest.mark.parametrize("more", [[], ["--both-ways"], ["--days-before", 5]])
+def test_extra_columns_are_kept_beside_what_is_inferred(tmp_path, more):
+    """Every column as it is written, and P(I) of both people on the day of the row."""
+    contacts = "von;an;datum;ort;nr\nAnna;Ben;2020-03-02;Büro, 2. OG;007\nCem; Ben;2020-03-04;;1\n"
+    write(tmp_path, contacts, "name;tag;ergebnis\nAnna;2020-03-02;yes\n")
+    given = ["infer", "contacts.csv", "tests.csv", *KEPT, *more]
+    done = run(*given, "--keep-extra", "kept.csv", "--out", "beliefs.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "kept.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header[:5] == ["von", "an", "datum", "ort", "nr"]
+    assert header[5:] == ["sender_infected", "receiver_infected"]
+    written = [row[:5] for row in rows]
+    assert written[0] == ["Anna", "Ben", "2020-03-02", "Büro, 2. OG", "007"]
+    assert written[1] == ["Cem", " Ben", "2020-03-04", "", "1"]
+    beliefs = pacsv.read_csv(tmp_path / "beliefs.csv").to_pylist()
+    infected = {(row["name"], str(row["date"])): row["I"] for row in beliefs}
+    for sender, receiver, day, *_, of_sender, of_receiver in rows:
+        assert float(of_sender) == pytest.approx(infected[sender, day], abs=1e-6)
+        assert float(of_receiver) == pytest.approx(infected[receiver.strip(), day], abs=1e-6)
+    if "--days-before" in more:  # otherwise nobody is infected on day 0
+        assert float(rows[0][-2]) > 0.1 > float(rows[0][-1])  # Anna tested positive, Ben did not
+
+
+def test_kept_columns_of_parquet_keep_their_types(tmp_path):
+    table = pa.table({"sender": [0], "receiver": [1], "day": [2], "when": [date(2020, 3, 4)]})
+    pq.write_table(table, tmp_path / "contacts.parquet")
+    write(tmp_path, "", "person,day,positive\n0,2,1\n")
+    given = ["infer", "contacts.parquet", "tests.csv", "--keep-extra", "kept.parquet"]
+    assert run(*given, cwd=tmp_path).returncode == 0
+    kept = pq.read_table(tmp_path / "kept.parquet")
+    assert kept.select(table.column_names) == table
+    assert kept.column_names[4:] == ["sender_infected", "receiver_infected"]
+
+
+@pytest.mark.parametrize(
+    ("contacts", "options", "words"),
+    [
+        ("sender,receiver,day,sender_infected\n0,1,0,1\n", "k.csv", "has a column 'sender_inf"),
+        ("sender,receiver,day,place\n0,1,0,a\n", "k.txt", "k.txt: the name must end in .csv or"),
+        ("sender,receiver,day,place\n0,1,0,a\n", "tests.csv", "is another file of this command"),
+        ("sender,receiver,day,place\n0,1,0,a\n", "k.csv --out k.csv", "is another file of this"),
+        ("sender,receiver,day,place\n0,1,0,a\n", "old.csv", "old.csv: exists already; --force"),
+    ],
+)
+def test_columns_that_cannot_be_kept_are_refused(tmp_path, contacts, options, words):
+    write(tmp_path, contacts)
+    (tmp_path / "old.csv").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    done = run("infer", "contacts.csv", "tests.csv", "--keep-extra", *options.split(), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_extra_columns_of_tests_are_not_kept(tmp_path):
+    write(tmp_path, "sender,receiver,day\n0,1,0\n", "person,day,positive,lab\n0,0,1,x\n")
+    done = run("infer", "contacts.csv", "tests.csv", "--keep-extra", "k.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "tests.csv: unknown column 'lab'" in done.stderr
+
+
+def test_a_replayed_list_may_have_columns_of_its_own(tmp_path):
+    """Names of columns, columns that are not needed, numbers as names, one row per meeting."""
+    write(tmp_path, "von;an;datum;ort\n17;+49 1;2020-03-02;Büro\n+49 1;8;2020-03-03;\n")
+    replay = ["run", "--simulator", "replay", "--set", "simulator.contacts=contacts.csv"]
+    replay += ["--method", "fn", "--days", "4", "--seed", "5", "--json", "-q"]
+    worded = {"columns": "sender=von,receiver=an,day=datum", "ignore_extra": True}
+    worded |= {"as_names": True, "both_ways": True}
+    sets = [part for key, value in worded.items() for part in ("--set", f"simulator.{key}={value}")]
+    done = run(*replay, *sets, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    own = json.loads(done.stdout)
+    write(tmp_path, "sender,receiver,day\n0,1,0\n1,2,1\n1,0,0\n2,1,1\n")
+    plain = json.loads(run(*replay, cwd=tmp_path).stdout)
+    assert own["people"] == 3
+    alike = ("people", "attack_rate", "peak_infected", "message_bytes_per_person_day")
+    assert [own[key] for key in alike] == [plain[key] for key in alike]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("0,1,0\n1,2,1\n", "contacts.csv: no contact has a row in the other direction"),
+        ("0,900,0\n900,0,0\n", "contacts.csv: ids go up to 900 and 2 of them are in the lists"),
+    ],
+)
+def test_slips_in_a_replayed_list_are_told(tmp_path, rows, words):
+    write(tmp_path, f"sender,receiver,day\n{rows}")
+    replay = ["run", "--simulator", "replay", "--set", "simulator.contacts=contacts.csv"]
+    replay += ["--method", "none", "--days", "3"]
+    assert words in run(*replay, cwd=tmp_path).stderr
+    mended = ["--set", "simulator.both_ways=true", "--set", "simulator.as_names=true"]
+    assert "contacts.csv" not in run(*replay, *mended, cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("simulator.columns=von", "simulator.columns von: expected some of sender=…"),
+        ("simulator.columns=sender=ort", "simulator.ignore_extra of replay"),
+        ("simulator.ignore_extra=true", "column 'sender' is missing"),
+    ],
+)
+def test_a_replayed_list_that_is_worded_wrongly(tmp_path, setting, words):
+    write(tmp_path, "ort,receiver,day,more\n0,1,0,x\n")
+    replay = ["run", "--simulator", "replay", "--set", "simulator.contacts=contacts.csv"]
+    done = run(*replay, "--set", setting, cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr

@@ -24,6 +24,8 @@ from dnatrace.tables import CONTACT_COLUMNS, TEST_COLUMNS, Columns, Rows
 
 _COLUMNS = 8  # of a file, the most that a message lists
 _IDS = ("sender", "receiver", "person")
+# How to ask that ids are names, for messages: of the command, and of the simulator.
+AS_NAMES = "infer --id-map, simulator.as_names of replay"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}(?:\.0)?")  # with .0 where a program had gaps in the column
 _DATE = re.compile(r"[1-8]\d{3}-\d{2}-\d{2}")  # other years are slips, and have no days beside them
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:.*")
@@ -52,12 +54,14 @@ class Wording:
         contacts: the file's names for our columns of contacts, where they differ.
         tests: the same for tests.
         ignore_extra: whether columns that are not needed are ignored; otherwise they are an error.
+        keep_extra: the same for those of contacts alone, because they are written again.
         as_names: whether ids are names even if they look like numbers.
     """
 
     contacts: Mapping[str, str] = field(default_factory=dict)
     tests: Mapping[str, str] = field(default_factory=dict)
     ignore_extra: bool = False
+    keep_extra: bool = False
     as_names: bool = False
 
 
@@ -150,9 +154,10 @@ def read_lists(contacts: Path, tests: Path | None = None, wording: Wording | Non
         InputError: a file cannot be read, or a row is wrong; the message names it.
     """
     wording = wording or Wording()
-    files = [_read(contacts, CONTACT_COLUMNS, wording.contacts, wording, ("kind",))]
+    any_extra = wording.ignore_extra or wording.keep_extra
+    files = [_read(contacts, CONTACT_COLUMNS, wording.contacts, any_extra, ("kind",))]
     if tests is not None:
-        files.append(_read(tests, TEST_COLUMNS, wording.tests, wording))
+        files.append(_read(tests, TEST_COLUMNS, wording.tests, wording.ignore_extra))
     names, first_date = None, None
     if not wording.as_names and all(_is_plain(file) for file in files):
         found = [file.rows(_plain_columns(file)) for file in files]
@@ -175,7 +180,7 @@ def read_lists(contacts: Path, tests: Path | None = None, wording: Wording | Non
 
 def read_plain_tests(path: Path) -> Rows:
     """Read tests beside contacts with whole numbers: only their results may be words."""
-    file = _read(path, TEST_COLUMNS, {}, Wording())
+    file = _read(path, TEST_COLUMNS, {}, any_extra=False)
     if _is_plain(file):
         return file.rows(_plain_columns(file))
     text = _as_text(file)
@@ -193,7 +198,7 @@ def _read(
     path: Path,
     ours: Sequence[str],
     theirs: Mapping[str, str],
-    wording: Wording,
+    any_extra: bool,
     optional: Sequence[str] = (),
 ) -> _File:
     """Read the columns that are needed, or raise naming those that are missing or unknown."""
@@ -208,10 +213,10 @@ def _read(
     if len(set(called.values())) < len(called):
         raise InputError(f"{path}: one column cannot stand for two ({expected})")
     extra = [c for c in table.column_names if c not in (*called.values(), *optional)]
-    if extra and not wording.ignore_extra:
+    if extra and not any_extra:
         listed = ", ".join(f"'{column}'" for column in extra)
         many = "s" if len(extra) > 1 else ""
-        hint = "dnatrace infer --ignore-extra leaves them out"
+        hint = "infer --ignore-extra, simulator.ignore_extra of replay: they are left out"
         raise InputError(f"{path}: unknown column{many} {listed} ({expected}; {hint})")
     return _File(path=path, columns={o: table[t] for o, t in called.items()}, called=called)
 
@@ -293,8 +298,7 @@ def _refused_id(
 ) -> InputError:
     """Return the error for an id that is not a number where others are."""
     problem = (
-        f"{text!r} is not a whole number, as other ids are "
-        "(dnatrace infer --id-map treats all of them as names)"
+        f"{text!r} is not a whole number, as other ids are ({AS_NAMES}: all of them are names)"
     )
     for file, names in zip(files, columns, strict=True):
         row, column = divmod(place, len(names))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dnatrace.directions import lacks_reverse
-from dnatrace.lists import Lists
+from dnatrace.lists import AS_NAMES, Lists
 from dnatrace.records import ContactWindow
 from dnatrace.sheets import read_file
 from dnatrace.tables import Rows
@@ -67,8 +67,9 @@ def _told_one_way(name: str, lacking: int, looked_at: int) -> list[str]:
         return []
     which = "no contact has" if lacking == looked_at else "hardly a contact has"
     why = "contacts are directed, and a sender hears nothing of the receiver"
-    remedy = "add the reverse rows, or infer --both-ways, if a row is a meeting"
-    return [f"{name}: {which} a row in the other direction: {why} ({remedy})"]
+    remedy = "infer --both-ways, simulator.both_ways of replay"
+    said = f"{name}: {which} a row in the other direction: {why}"
+    return [f"{said} (if a row is a meeting, add the reverse rows: {remedy})"]
 
 
 def _seen(name: str) -> str:
@@ -108,7 +109,7 @@ def _not_plain(read: Lists) -> list[str]:
         if (written := _first_not_plain(rows, path)) is not None:
             lines.append(
                 f"{path}: {written} is read as the number {_number(written)} "
-                "(dnatrace infer --id-map treats ids as names)"
+                f"({AS_NAMES}: ids are names)"
             )
     return lines
 
@@ -147,9 +148,7 @@ def _gaps(read: Lists) -> list[str]:
     if read.names is not None or not ids.size or ids[-1] + 1 < _MANY * ids.size:
         return []
     told = f"{read.contacts.name}: ids go up to {ids[-1]} and {ids.size} of them are in the lists"
-    return [
-        f"{told}: the others are taken to be people, too (dnatrace infer --id-map: ids are names)"
-    ]
+    return [f"{told}: the others are taken to be people, too ({AS_NAMES}: ids are names)"]
 
 
 def _alone(read: Lists, person: int) -> str:

@@ -15,10 +15,12 @@ from dnatrace.files import keep_inputs
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from pyarrow import Table
 
     from dnatrace.lists import Lists, Wording
     from dnatrace.records import ContactWindow
     from dnatrace.seir import TestErrors
+    from dnatrace.tables import Rows
 
 Columns = Annotated[
     str | None, Option(help="Your names for the columns of CONTACTS: sender=from,day=date.")
@@ -42,6 +44,12 @@ DaysBefore = Annotated[
     int, Option(min=0, max=1000, help="Days before day 0 on which infections may begin.")
 ]
 IdMap = Annotated[Path | None, Option(help="Treat all ids as names; write a CSV of id, name.")]
+KeepExtra = Annotated[
+    Path | None,
+    Option(
+        help="Write CONTACTS again, all columns kept, with P(I) of both people: .csv, .parquet."
+    ),
+]
 
 _LOG = logging.getLogger("dnatrace")
 
@@ -52,12 +60,14 @@ class _Given:
 
     Attributes:
         read: the lists; of a large file of contacts, who is in it instead of its rows.
+        listed: the contacts as listed, without directions that were added.
         window: the contacts of a large file; None for others.
         people: the number of people.
         days: the number of days, with those before the lists.
     """
 
     read: "Lists"
+    listed: "Rows"
     window: "ContactWindow | None" = None
     people: int
     days: int
@@ -65,6 +75,60 @@ class _Given:
     @property
     def n_contacts(self) -> int:
         return self.read.contacts.size if self.window is None else self.window.n_contacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """Which files are asked for: all beliefs, names by id, and the contacts with beliefs."""
+
+    out: Path | None
+    id_map: Path | None
+    keep_extra: Path | None
+
+    def check(self, read: tuple[Path, ...], *, force: bool) -> None:
+        """Raise rather than overwrite another file of the command, or an existing one."""
+        from dnatrace.inference import belief_tables
+
+        for path in (self.out, self.keep_extra):
+            if path is not None:
+                belief_tables.check_format(path)
+        if self.out is not None:
+            keep_inputs(self.out, read, force=force)
+        others = [path for path in (*read, self.out) if path is not None]
+        for option, path in (("--id-map", self.id_map), ("--keep-extra", self.keep_extra)):
+            if path is None:
+                continue
+            if path.resolve() in [other.resolve() for other in others]:
+                raise InputError(f"{option} {path}: is another file of this command")
+            keep_inputs(path, (), force=force)
+            others.append(path)
+        if self.id_map is not None and self.id_map.suffix != ".csv":
+            raise InputError(f"--id-map {self.id_map}: the name must end in .csv")
+
+    def kept(self, contacts: Path) -> "Table | None":
+        """Return the contact list with all its columns if it is to be written again."""
+        from dnatrace.inference import belief_tables
+
+        return None if self.keep_extra is None else belief_tables.kept_sheet(contacts)
+
+    def write(self, beliefs: "NDArray[np.float32]", given: _Given, sheet: "Table | None") -> None:
+        """Write what is asked for; `sheet` is the contact list that is kept."""
+        from dnatrace.inference import belief_tables
+
+        read = given.read
+        if self.out is not None:
+            first, date = -read.days_before, read.first_date
+            belief_tables.write(
+                beliefs, self.out, names=read.names, first_date=date, first_day=first
+            )
+            before = f", days {first} to -1 before the lists" if first else ""
+            _LOG.info("wrote %s%s", self.out, before)
+        if self.id_map is not None and read.names is not None:
+            belief_tables.write_id_map(read.names, self.id_map)
+            _LOG.info("wrote %s", self.id_map)
+        if self.keep_extra is not None and sheet is not None:
+            belief_tables.write_beside(beliefs, sheet, given.listed, self.keep_extra)
+            _LOG.info("wrote %s", self.keep_extra)
 
 
 @command(threads=True)
@@ -91,6 +155,7 @@ def infer(
     ignore_extra: IgnoreExtra = False,
     both_ways: BothWays = False,
     id_map: IdMap = None,
+    keep_extra: KeepExtra = None,
     force: Force = False,
 ) -> Answer:
     """Infer who is infected from your own contact list and tests.
@@ -105,10 +170,11 @@ def infer(
     from dnatrace.inference import belief_tables
     from dnatrace.inference.infer import infer as infer_beliefs
 
-    _check_written(out, id_map, (contacts, tests), force=force)
-    wording = _wording(columns, test_columns, ignore_extra, as_names=id_map is not None)
+    written = _Written(out=out, id_map=id_map, keep_extra=keep_extra)
+    written.check((contacts, tests), force=force)
+    wording = _wording((columns, test_columns), ignore_extra, written)
     given = _given((contacts, tests), (people, days, days_before), wording, both_ways)
-    read = given.read
+    read, sheet = given.read, written.kept(contacts)
     beliefs = infer_beliefs(
         given.window or read.contacts,
         read.tests,
@@ -122,12 +188,10 @@ def infer(
         levels=levels,
     )
     _tell_slips(given)
-    _write(beliefs, read, out, id_map)
+    written.write(beliefs, given, sheet)
     highest = belief_tables.highest(beliefs, n=20, names=read.names)
     values = _sizes(beliefs, given) | {"highest": highest, "version": __version__}
-    if out is not None:
-        return Answer(values=values)
-    return Answer(values=values, shown=[_title(values, read), table(highest)])
+    return Answer(values=values, shown=[] if out else [_title(values, read), table(highest)])
 
 
 def _given(
@@ -146,9 +210,10 @@ def _given(
         return large
     read = _read(*files, people, wording)
     read, people, days = _needed(read, people, days, days_before)
+    listed = read.contacts
     if both_ways:
         read = replace(read, contacts=directions.both_ways(read.contacts))
-    return _Given(read=read, people=people, days=days)
+    return _Given(read=read, listed=listed, people=people, days=days)
 
 
 def _large(contacts: Path, tests: Path, people: int | None, days: int | None) -> _Given | None:
@@ -168,7 +233,7 @@ def _large(contacts: Path, tests: Path, people: int | None, days: int | None) ->
     window = parquet.window_of(contacts, n_people=n_people, n_days=n_days, track=tracker("batches"))
     met = tables.Rows(str(contacts), parquet.people_met(window))
     read = Lists(contacts=met, tests=test_rows)
-    return _Given(window=window, read=read, people=n_people, days=n_days)
+    return _Given(window=window, read=read, listed=met, people=n_people, days=n_days)
 
 
 def _errors(false_positive_rate: float, false_negative_rate: float) -> "TestErrors":
@@ -208,33 +273,17 @@ def _model(
     return {"parameters": SeirParameters(**values)}
 
 
-def _check_written(
-    out: Path | None, id_map: Path | None, read: tuple[Path, ...], *, force: bool
-) -> None:
-    """Raise rather than overwrite another file of the command, or an existing one."""
-    from dnatrace.inference import belief_tables
-
-    if out is not None:
-        belief_tables.check_format(out)
-        keep_inputs(out, read, force=force)
-    if id_map is not None:
-        if id_map.resolve() in [path.resolve() for path in (*read, out) if path is not None]:
-            raise InputError(f"--id-map {id_map}: is another file of this command")
-        keep_inputs(id_map, (), force=force)
-        if id_map.suffix != ".csv":
-            raise InputError(f"--id-map {id_map}: the name must end in .csv")
-
-
 def _wording(
-    columns: str | None, test_columns: str | None, ignore_extra: bool, *, as_names: bool
+    columns: tuple[str | None, str | None], ignore_extra: bool, written: _Written
 ) -> "Wording":
     from dnatrace import lists, tables
 
     return lists.Wording(
-        contacts=lists.parse_columns(columns, tables.CONTACT_COLUMNS, "--columns"),
-        tests=lists.parse_columns(test_columns, tables.TEST_COLUMNS, "--test-columns"),
+        contacts=lists.parse_columns(columns[0], tables.CONTACT_COLUMNS, "--columns"),
+        tests=lists.parse_columns(columns[1], tables.TEST_COLUMNS, "--test-columns"),
         ignore_extra=ignore_extra,
-        as_names=as_names,
+        keep_extra=written.keep_extra is not None,
+        as_names=written.id_map is not None,
     )
 
 
@@ -283,21 +332,6 @@ def _tell_slips(given: _Given) -> None:
         lines = possible_slips_of_window(given.read.contacts.name, given.window)
     for line in lines:
         _LOG.warning("warning: %s", line)
-
-
-def _write(
-    beliefs: "NDArray[np.float32]", read: "Lists", out: Path | None, id_map: Path | None
-) -> None:
-    from dnatrace.inference import belief_tables
-
-    if out is not None:
-        first, date = -read.days_before, read.first_date
-        belief_tables.write(beliefs, out, names=read.names, first_date=date, first_day=first)
-        before = f", days {first} to -1 before the lists" if first else ""
-        _LOG.info("wrote %s%s", out, before)
-    if id_map is not None and read.names is not None:
-        belief_tables.write_id_map(read.names, id_map)
-        _LOG.info("wrote %s", id_map)
 
 
 def _sizes(beliefs: "NDArray[np.float32]", given: _Given) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Beliefs as tables: the highest for reading, all of them for a file."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,11 @@ from numpy.typing import NDArray
 from dnatrace.errors import InputError
 from dnatrace.files import replacing
 from dnatrace.seir import State
+from dnatrace.sheets import read_file
+from dnatrace.tables import Rows
+
+# What is added to a contact list, and about whom.
+_BESIDE = {"sender_infected": "sender", "receiver_infected": "receiver"}
 
 
 def highest(
@@ -82,14 +87,58 @@ def write(
 
             pacsv.write_csv(table, temporary)
         else:
-            import pyarrow.parquet as pq  # noqa: PLC0415
+            _write_parquet(table, temporary)
 
-            pq.write_table(table, temporary)
+
+def kept_sheet(path: Path) -> pa.Table:
+    """Return a contact list with all its columns, those of a CSV file as they are written.
+
+    Raises:
+        InputError: it has a column already that `write_beside` would add.
+    """
+    names = read_file(path).column_names
+    for added in _BESIDE:
+        if added in names:
+            raise InputError(f"{path}: has a column '{added}' already, which would be added")
+    return read_file(path, as_text=names)
+
+
+def write_beside(beliefs: NDArray[np.float32], sheet: pa.Table, contacts: Rows, path: Path) -> None:
+    """Write a contact list again with P(I) of sender and receiver on the day of each contact.
+
+    Args:
+        beliefs: [people, days, 4].
+        sheet: the list as it was read, by `kept_sheet`.
+        contacts: the same rows as numbers.
+        path: ends in .csv or .parquet; it is written whole or not at all.
+    """
+    check_format(path)
+    columns, day = contacts.columns, contacts.columns["day"]
+    for added, who in _BESIDE.items():
+        infected = np.round(beliefs[columns[who], day, State.I].astype(np.float64), 6)
+        sheet = sheet.append_column(added, pa.array(infected))
+    with replacing(path) as temporary:
+        if path.suffix == ".parquet":
+            _write_parquet(sheet, temporary)
+        else:
+            values = [column.to_pylist() for column in sheet.columns]
+            _write_csv(sheet.column_names, zip(*values, strict=True), temporary)
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    pq.write_table(table, path)
 
 
 def write_id_map(names: Sequence[str], path: Path) -> None:
     """Write which id stands for which name as CSV (id, name), whole or not at all."""
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as temporary:
+        _write_csv(("id", "name"), enumerate(names), temporary)
+
+
+def _write_csv(header: Sequence[str], rows: Iterable[Iterable[Any]], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("id", "name"))
-        writer.writerows(enumerate(names))
+        writer.writerow(header)
+        writer.writerows(rows)

@@ -1,4 +1,4 @@
-"""What a person should be told about a configuration: settings that have no effect in its run."""
+"""What a person should be told about a configuration: what has no effect, and possible slips."""
 
 import logging
 from collections.abc import Mapping
@@ -17,9 +17,11 @@ _LOG = logging.getLogger(__name__)
 def tell_what_is_idle(
     given: Mapping[str, Any], config: "RunConfig", catalogues: Mapping[str, Catalogue[Any]]
 ) -> None:
-    """Report which settings have no effect with the chosen method, simulator and policy."""
+    """Report settings without effect on the method, simulator and policy, and slips in lists."""
     for told in config.simulator.without_effect(config.days):
         _LOG.warning("simulator.%s: no effect", told)
+    for told in config.simulator.notices():
+        _LOG.warning("warning: %s", told)
     for told in config.acting_policy.notices(config.simulator):
         _LOG.warning("policy.%s", told)
     believed = given.get("seir")

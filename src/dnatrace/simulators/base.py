@@ -161,6 +161,10 @@ class SimulatorSettings(Plugin):
         del n_days
         return []
 
+    def notices(self) -> list[str]:
+        """Return what in its files may be a slip, one line each."""
+        return []
+
     def counts(self) -> dict[str, float]:
         """Return its settings that count people, by key: none may exceed the population."""
         return {}

@@ -1,13 +1,15 @@
 """Replay a contact list of your own, and let the disease of the city spread on it."""
 
 import hashlib
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dnatrace import lists, tables
+from dnatrace import directions, lists, slips, tables
 from dnatrace.errors import InputError
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.settings import setting
@@ -52,6 +54,12 @@ class ReplaySettings(SimulatorSettings):
     read_by_content: ClassVar[tuple[str, ...]] = ("contacts",)
     name: Literal["replay"] = setting("replay", NAME)
     contacts: str | None = setting(None, "replay: CSV or Parquet of sender, receiver, day")
+    columns: str | None = setting(None, "replay: its names for the columns: sender=from,day=date")
+    ignore_extra: bool = setting(False, "replay: ignore other columns; otherwise they are refused")
+    as_names: bool = setting(False, "replay: ids are names even if they look like numbers")
+    both_ways: bool = setting(
+        False, "replay: add the other direction of contacts where the list lacks it"
+    )
     transmissibility: Transmissibility = TRANSMISSIBILITY
     imports_per_day: Factor = setting(
         0.0, "mean infections from outside per day, if all were susceptible"
@@ -78,8 +86,8 @@ class ReplaySettings(SimulatorSettings):
             raise InputError("simulator.contacts: replay needs the path of a contact list")
         if setup.isolation_keeps_household:
             raise InputError("isolation.keeps_household: a contact list has no households")
-        rows = lists.read_lists(Path(self.contacts)).contacts
-        if rows.columns["sender"].size == 0:
+        rows = self.read().contacts
+        if rows.size == 0:
             raise InputError(f"{self.contacts}: has no rows")
         n_people = setup.n_people
         if n_people is None:
@@ -98,11 +106,37 @@ class ReplaySettings(SimulatorSettings):
             ),
         )
 
+    def notices(self) -> list[str]:
+        """Return possible slips in the list; whether it can be read is `build`'s to say."""
+        try:
+            changed = Path(self.contacts or "").stat().st_mtime_ns
+            return _possible_slips(self, changed)
+        except (OSError, InputError):
+            return []
+
+    def read(self) -> lists.Lists:
+        """Return the list, worded as these settings say."""
+        called = lists.parse_columns(self.columns, tables.CONTACT_COLUMNS, "simulator.columns")
+        wording = lists.Wording(
+            contacts=called, ignore_extra=self.ignore_extra, as_names=self.as_names
+        )
+        read = lists.read_lists(Path(self.contacts or ""), wording=wording)
+        if not self.both_ways:
+            return read
+        return replace(read, contacts=directions.both_ways(read.contacts))
+
     def fingerprint(self) -> str:
         """Return the digest of the list; its path does not matter."""
         if self.contacts is None or not Path(self.contacts).is_file():
             return ""
         return hashlib.blake2b(Path(self.contacts).read_bytes(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=8)  # the runs of a sweep share a list
+def _possible_slips(settings: ReplaySettings, changed: int) -> list[str]:
+    """Return possible slips in a list that was last changed then."""
+    del changed
+    return slips.possible_slips(settings.read())
 
 
 class Replay(People):
