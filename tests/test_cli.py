@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -414,10 +415,20 @@ def test_the_ledger_tells_the_score_and_what_it_means(tmp_path):
     assert _cells(run("privacy", "ledger", stored).stdout)["score"] == ["–", "0.001", "–"]
     statement = run("privacy", "statement", stored).stdout
     assert "57.7 times in 100 from one release, 76.6 from one score alone" in statement
-    # The how-to says the same of its example.
+
+
+def test_the_how_to_tells_what_the_default_costs(tmp_path):
+    """The three ε beside `dnatrace run --epsilon 1`, from the ledger of a run of the default."""
+    arguments = ["run", "--epsilon", "1", "--people", "300", "--days", "20", "--out", "store", "-q"]
+    assert run(*arguments, cwd=tmp_path).returncode == 0
+    (stored,) = (tmp_path / "store").iterdir()
+    assert json.loads((stored / "config.json").read_text())["method"]["name"] == "headcount"
+    rows = _cells(run("privacy", "ledger", stored).stdout)
+    release, score, person = (rows[unit][0] for unit in ("release", "score", "person"))
     page = Path(__file__).parents[1] / "docs" / "how-to" / "command-line.md"
-    assert "dnatrace run --epsilon 1" in page.read_text("utf-8")
-    assert "ε = 1 per release, 5.02 for one score alone" in page.read_text("utf-8")
+    (line,) = re.findall(r"dnatrace run --epsilon 1 .*", page.read_text("utf-8"))
+    assert f"ε = {release} per release, {score} for one score alone and for one test" in line
+    assert score == person
 
 
 def _cells(shown):
@@ -743,3 +754,16 @@ def test_certify_says_what_there_is_to_certify():
     assert done.returncode == 2
     assert "none that ships (dna, " in done.stderr
     assert "; decoders: headcount, " in done.stderr
+
+
+def test_a_run_is_stored_where_files_are_written_in_ascii(tmp_path):
+    """In the locale C without UTF-8 mode, files are what they are elsewhere."""
+    for store, environment in (("c", {"LC_ALL": "C", "PYTHONUTF8": "0"}), ("utf", {})):
+        private = [*QUICK, "--method", "headcount", "--out", store]
+        done = run_process(*private, cwd=tmp_path, **environment)
+        assert done.returncode == 0, done.stderr
+    written, expected = ((tmp_path / store).glob("*/*.txt") for store in ("c", "utf"))
+    pages = {path.name: path.read_bytes() for path in expected}
+    assert pages  # the statement, with its ε
+    assert {path.name: path.read_bytes() for path in written} == pages
+    assert "ε" in b"".join(pages.values()).decode("utf-8")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from dnatrace.errors import InputError
 from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import cluster as clusters
@@ -242,3 +243,13 @@ def test_a_whole_and_a_broken_cluster_are_measured(tmp_path, capsys, monkeypatch
     assert record["same"]
     assert [row["runs"] for row in record["blocks"]] == [N_RUNS, N_RUNS]
     assert len((tmp_path / "cluster.csv").read_text().splitlines()) == 3
+
+
+def test_something_that_listens_and_says_nothing_is_no_scheduler(monkeypatch):
+    monkeypatch.setattr(clusters, "_ANSWER_SECONDS", 0.5)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(InputError, match="no Dask scheduler answers: something listens there"):
+            clusters._connect(address)

@@ -4,7 +4,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -14,6 +14,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.sweeps.attempts import Done, Finished, Queue, WorkersLostError, attempt
 
 _CONNECT_SECONDS = "20s"
+_ANSWER_SECONDS = 30.0
 _ADDRESS = re.compile(r"([a-z]+://)?(\[[^\s\[\]]+\]|[^\s:/\[\]]+):\d{1,5}")  # host:port
 _PATIENCE = 60.0  # seconds that a cluster may be without workers
 _LOOK, _COUNT = 0.02, 1.0  # seconds between checks for finished runs, and for workers
@@ -82,11 +83,30 @@ def _connect(address: str) -> Any:
         raise InputError(f"{address}: no Dask scheduler answers: give its port, tcp://host:port")
     client = made.__new__(made)  # so that one whose construction fails can be closed
     try:
-        client.__init__(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        _in_time(lambda: client.__init__(address, timeout=_CONNECT_SECONDS, set_as_default=False))
     except (OSError, ValueError) as error:  # an unknown protocol is a ValueError
         _abandon(client)
         raise InputError(f"{address}: no Dask scheduler answers: {error}") from error
     return client
+
+
+def _in_time(connect: Callable[[], None]) -> None:
+    """Connect, or raise: Dask's own limit ends once somebody listens, even if nobody answers."""
+    raised: list[BaseException] = []
+
+    def attempt_it() -> None:
+        try:
+            connect()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=attempt_it, daemon=True)
+    thread.start()
+    thread.join(_ANSWER_SECONDS)
+    if raised:
+        raise raised[0]
+    if thread.is_alive():
+        raise OSError(f"something listens there and said nothing for {_ANSWER_SECONDS:g} s")
 
 
 def _abandon(client: Any) -> None:
