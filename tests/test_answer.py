@@ -103,7 +103,7 @@ def test_chance_is_not_sold_as_an_effect():
         "B; 8,598 ± 12.6 infections averted with A, seed by seed."
     )
     assert "may be chance" not in how_sure(MAIN, NOTHING)
-    assert "may be chance" in how_sure(MAIN, side("nothing", [0.0150, 0.0300]))
+    assert "may be chance" in how_sure(MAIN, side("n", [0.0150, 0.0300], method="none"))
 
 
 def test_two_plans_are_named_and_each_has_its_costs_and_its_promise():
@@ -386,3 +386,10 @@ def test_what_a_scenario_says_is_not_called_unsaid():
         [{k: v for k, v in one.items() if k not in ("schema", "seed")} for one in settings]
     )
     assert not {"policy.household.days", "app.adoption"} & set(names.unsaid)
+
+
+def test_nothing_done_averts_nothing_against_itself():
+    """A setting in which nothing is done is compared neither with itself nor called chance."""
+    text = how_sure(NOTHING, NOTHING)
+    assert "averted" not in text
+    assert "chance" not in text

@@ -3,13 +3,15 @@
 import pytest
 
 from dnatrace.errors import InputError
+from dnatrace.methods.catalogue import METHODS
 from dnatrace.policy.levers import LeversSettings
-from dnatrace.runs import health, notices
+from dnatrace.runs import guarantees, health, notices
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import run
 from dnatrace.simulators.catalogue import SIMULATORS
 from dnatrace.simulators.city import CitySettings
 from dnatrace.simulators.replay import ReplaySettings
+from dnatrace.sweeps.study import compare
 
 from .command_line import run_process
 
@@ -161,3 +163,127 @@ def test_a_simulator_of_another_package_is_not_built_in(monkeypatch):
     monkeypatch.setattr(Elsewhere, "title", classmethod(lambda cls: "elsewhere"))
     told = health.examine()["simulator_notes"]
     assert (told["city"], told["elsewhere"]) == ("built in", "of package their_package")
+
+
+@pytest.mark.parametrize(
+    ("simulator", "line"),
+    [
+        ({"variant": {"transmissibility": 2.0}}, "simulator.variant: first is 0: no effect"),
+        ({"season": {"peak_day": 10}}, "simulator.season.peak_day: amplitude is 0: no effect"),
+        (
+            {"vaccination": {"against_infection": 0.9}},
+            "simulator.vaccination: share is 0: no effect",
+        ),
+        (
+            {"vaccination": {"share": 0.5}},
+            "simulator.vaccination.share: against_infection and against_transmission are 0: no",
+        ),
+    ],
+)
+def test_what_is_switched_off_is_told_and_names_no_run(simulator, line, caplog):
+    """Also of a configuration that is made in Python: once a process, when it runs."""
+    plain = {"method": "none", "people": 60, "days": 3}
+    config = RunConfig(**plain, simulator=simulator)
+    assert config.digest == RunConfig(**plain).digest
+    notices._TOLD.clear()
+    first, second = run(config), run(RunConfig(**plain))
+    assert caplog.text.count(line) == 1
+    assert first.daily == second.daily
+    run(config)
+    assert caplog.text.count(line) == 1
+    load_config(overrides=plain | {"simulator": simulator})
+    assert caplog.text.count(line) == 2  # a configuration that is loaded says so each time
+
+
+def test_what_is_switched_on_is_not_told_and_names_a_run(caplog):
+    plain = {"method": "none", "people": 60, "days": 3}
+    on = [
+        {"variant": {"first": 1, "transmissibility": 2.0}},
+        {"season": {"amplitude": 0.1, "peak_day": 10}},
+        {"vaccination": {"share": 0.5, "against_infection": 0.9}},
+    ]
+    configs = [load_config(overrides=plain | {"simulator": simulator}) for simulator in on]
+    assert "no effect" not in caplog.text
+    assert len({config.digest for config in (*configs, RunConfig(**plain))}) == 4
+
+
+CHANGED = {
+    "rounds": 1,
+    "infection_from_outside": 0.02,
+    "transmission_per_contact": 0.2,
+    "exposed_to_infected": 0.9,
+    "infected_to_removed": 0.9,
+}
+
+
+@pytest.mark.parametrize("preset", ["standard", "paper-code"])
+@pytest.mark.parametrize("method", METHODS.names)
+def test_what_phones_believe_names_a_run_where_it_has_an_effect(method, preset, caplog):
+    """A key that names no run changes nothing, neither scores nor costs, and is told."""
+    small = {"method": method, "people": 200, "days": 9, "initially_infected": 20}
+    plain = load_config(preset=preset, overrides=small)
+    usual = run(plain)
+    for key, value in CHANGED.items():
+        caplog.clear()
+        config = load_config(preset=preset, overrides=small, settings=[f"seir.{key}={value}"])
+        idle = ("seir", key) in config.idle()
+        assert (f"seir.{key}" in caplog.text) is idle
+        assert (config.digest == plain.digest) is idle
+        if idle:
+            found = run(config)
+            assert found.daily == usual.daily
+            assert found.summary["privacy"] == usual.summary["privacy"]
+
+
+def test_rounds_that_are_replaced_are_told(caplog):
+    """The preset gives `fn` rounds of its own; without the preset those of the model count."""
+    assert ("seir", "rounds") in load_config(settings=["method=fn", "seir.rounds=1"]).idle()
+    assert "seir.rounds has no effect with method 'fn'" in caplog.text
+    small = {"method": "fn", "people": 200, "days": 9, "initially_infected": 20}
+    one, five = (run(RunConfig(**small, seir={"rounds": rounds})) for rounds in (1, 5))
+    assert one.config.digest != five.config.digest
+    assert one.daily != five.daily
+
+
+@pytest.mark.parametrize(
+    ("method", "key"),
+    [
+        ("none", "tests.capacity=0.2"),
+        ("none", "isolation.adherence=0.5"),
+        ("fn", "privacy.noise=secure"),
+        ("fn", "privacy.epsilon=3"),
+    ],
+)
+def test_settings_of_sections_without_effect_are_told(method, key, caplog):
+    load_config(settings=[f"method={method}", key])
+    assert f"{key.partition('=')[0]} has no effect with method '{method}'" in caplog.text
+    caplog.clear()
+    load_config(settings=["method=headcount", key])
+    assert "no effect" not in caplog.text
+
+
+def test_a_section_may_be_given_as_a_whole():
+    config = load_config(overrides={"simulator": {"season": {"amplitude": 0.2}}, "people": 60})
+    assert config.simulator.season.amplitude == 0.2
+
+
+def test_a_comparison_tells_what_does_nothing(caplog):
+    notices._TOLD.clear()
+    config = RunConfig(method="none", people=60, days=3, simulator={"vaccination": {"share": 0.5}})
+    compare({"vaccinated": config}, seeds=[1, 2], workers=1)
+    assert caplog.text.count("simulator.vaccination.share: against_infection and") == 1
+
+
+def test_nobody_is_told_of_a_case_at_home_where_there_are_no_households(tmp_path):
+    """The summary and the statement of a replay do not say it; those of a city do."""
+    (tmp_path / "contacts.csv").write_text("sender,receiver,day\n0,1,0\n1,0,0\n")
+    replay = {"name": "replay", "contacts": str(tmp_path / "contacts.csv")}
+    common = {"days": 3, "initially_infected": 1}
+    common["policy"] = {"name": "levers", "household": {"days": 10}}
+    city = run(RunConfig(people=60, **common))
+    assert city.summary["privacy"]["policy_tells_of_cases"]
+    said = "tells people, without noise, that somebody they met or live with"
+    assert said in guarantees.state(city.config, city.ledger)
+    alone = run(RunConfig(simulator=replay, **common))
+    assert "policy_tells_of_cases" not in alone.summary["privacy"]
+    assert said not in guarantees.state(alone.config, alone.ledger)

@@ -4,7 +4,7 @@ import pytest
 from dnatrace.errors import InputError
 from dnatrace.simulators.base import MEETS_NOBODY, Simulator
 from dnatrace.simulators.disease import DiseaseParameters
-from dnatrace.simulators.replay import Replay
+from dnatrace.simulators.replay import Replay, ReplaySettings
 
 ROWS = np.array([[0, 1, 0], [1, 2, 0], [2, 3, 1], [3, 0, 2], [3, 0, 2]])
 
@@ -142,3 +142,36 @@ def test_people_beyond_the_list_take_part():
 def test_wrong_input_is_refused(wrong):
     with pytest.raises(InputError):
         Replay(**{"initially_infected": 1, **wrong})
+
+
+def infected_of(rows, **options):
+    replay = Replay(contacts=rows, initially_infected=5, seed=3, **options)
+    for _ in range(30):
+        replay.advance()
+    return int((replay.infected_on >= 0).sum())
+
+
+def test_how_infectious_a_contact_is_depends_on_the_list_unless_it_is_said():
+    """Thrice the rows are the same epidemic, unless R refers to the same number of contacts."""
+    rows = dense(150, 7, 600)
+    thrice = np.tile(rows, (3, 1))
+    assert infected_of(rows) == infected_of(thrice)
+    usual = len(rows) / (150 * 7)
+    assert infected_of(rows, contacts_per_day=usual) == infected_of(rows)
+    assert infected_of(thrice, contacts_per_day=usual) > infected_of(rows)
+    assert infected_of(rows, contacts_per_day=3.0 * usual) < infected_of(rows)
+
+
+@pytest.mark.parametrize("days", [60, 61, 80])
+def test_a_list_that_begins_after_the_run_is_told(tmp_path, days):
+    path = tmp_path / "contacts.csv"
+    path.write_text("sender,receiver,day\n0,1,60\n1,0,60\n")
+    told = ReplaySettings(contacts=str(path)).notices(days)
+    late = f"{path}: begins on day 60, after the {days} days of the run (days count from 0)"
+    assert told == ([f"{late}: nobody meets anybody"] if days == 60 else [])
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0])
+def test_contacts_per_day_are_positive(wrong):
+    with pytest.raises(InputError, match="contacts_per_day"):
+        ReplaySettings(contacts="c.csv", contacts_per_day=wrong)

@@ -179,6 +179,8 @@ class MethodSettings(Plugin):
     gives_tests: ClassVar[bool] = True
     # Whether what phones believe about transmission, p1, has an effect with that exchange.
     reads_transmission: ClassVar[bool] = True
+    # Whether the phones' model of the disease, p0, g and h, has an effect; no message does without.
+    reads_model: ClassVar[bool] = True
     # Whether it remembers the contacts of each newest day, and so misses days that are filled
     # later.
     reads_newest_day: ClassVar[bool] = False
@@ -197,6 +199,11 @@ class MethodSettings(Plugin):
         """Return the settings for a policy with levers or without; the same for most methods."""
         del levers
         return self
+
+    @property
+    def reads_messages(self) -> bool:
+        """Whether the messages of the run's exchange have an effect."""
+        return self.reads_model
 
     @property
     def exchange_kind(self) -> ExchangeKind:

@@ -15,6 +15,7 @@ class RandomSettings(MethodSettings):
     """Tests at random."""
 
     reads_transmission: ClassVar[bool] = False
+    reads_model: ClassVar[bool] = False
     name: Literal["random"] = setting("random", NAME)
 
     def build(self, setup: Setup) -> Method:
@@ -26,6 +27,7 @@ class NoneSettings(MethodSettings):
     """No tests; scores do not matter."""
 
     reads_transmission: ClassVar[bool] = False
+    reads_model: ClassVar[bool] = False
     gives_tests: ClassVar[bool] = False
     name: Literal["none"] = setting("none", NAME)
 

@@ -71,6 +71,11 @@ class FnSettings(ScoreSettings):
         own = own or self.susceptibility != EQUAL_AGES
         return own or self.remembers_positives or self.cavity or self.contacts_power > 0.0
 
+    @property
+    def reads_messages(self) -> bool:
+        """Whether the messages of the run's exchange have an effect."""
+        return not self.exchanges_alone
+
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
         if self.cavity:

@@ -31,6 +31,7 @@ class InfectionTimeSettings(MethodSettings, CourseParameters):
     """A method that infers on which day each person was infected."""
 
     reads_transmission: ClassVar[bool] = False
+    reads_model: ClassVar[bool] = False
     infected_within: Annotated[int, Field(ge=1, le=42, strict=True)] = setting(
         7,
         "the score is the probability of an infection within this many days, still infectious",

@@ -17,6 +17,7 @@ class OracleSettings(MethodSettings):
     """Perfect knowledge."""
 
     reads_transmission: ClassVar[bool] = False
+    reads_model: ClassVar[bool] = False
     name: Literal["oracle"] = setting("oracle", NAME)
 
     def build(self, setup: Setup) -> Method:

@@ -24,6 +24,7 @@ class PublicFactsSettings(MethodSettings):
     """The decoder of `headcount` without messages, trained on the same runs."""
 
     reads_transmission: ClassVar[bool] = False
+    reads_model: ClassVar[bool] = False
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)
     reads_newest_day: ClassVar[bool] = True
     name: Literal["public-facts"] = setting("public-facts", NAME)

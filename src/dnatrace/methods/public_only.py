@@ -19,6 +19,11 @@ class PublicOnlySettings(ReferenceSettings):
 
     name: Literal["public-only"] = setting("public-only", NAME)
 
+    @property
+    def reads_messages(self) -> bool:
+        """Whether the messages of the run's exchange have an effect."""
+        return False
+
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""
         return PublicOnly(settings=self)

@@ -33,6 +33,7 @@ class TraditionalSettings(MethodSettings):
     """Count contacts with a positive test."""
 
     reads_transmission: ClassVar[bool] = False
+    reads_model: ClassVar[bool] = False
     name: Literal["traditional"] = setting("traditional", NAME)
     release: TraditionalRelease = setting(TraditionalRelease.GAUSSIAN, RELEASE)
 

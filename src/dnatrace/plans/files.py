@@ -221,7 +221,7 @@ def evaluation_rows(plan: Plan) -> list[dict[str, Any]]:
 def _evaluation(one: Tried, plan: Plan) -> dict[str, Any]:
     infected, home, tests = (float(goal) for goal in one.goals())
     return {
-        **words.action_values(one.action, plan.budgets),
+        **words.action_values(one.action, plan),
         "seeds": len(one.outcomes),
         "infected_share": infected,
         "days_at_home_per_person": home,

@@ -67,9 +67,9 @@ def is_told(row: Row, name: str) -> bool | None:
 
 
 def is_gain(row: Row, name: str) -> bool:
-    """Return whether a number is above 0 with its whole interval; on its own for one seed."""
+    """Return whether a number is above 0 with its whole interval, which one seed cannot show."""
     low = row[f"{name}_low"]
-    return bool((row[name] if low is None else low) > 0.0)
+    return low is not None and bool(low > 0.0)
 
 
 def is_loss(row: Row, name: str) -> bool:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dnatrace.plans import assumptions, comparison, instructions
-from dnatrace.plans.actions import FLOOR, METHODS, TRUTH, Action, follow
+from dnatrace.plans.actions import FLOOR, METHODS, TRUTH, Action, follow, has_staff
 from dnatrace.plans.bearers import bears_lines
-from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
 from dnatrace.plans.intervals import (
@@ -26,7 +25,7 @@ _VERSUS_NEXT_BEST = "infections_averted_vs_next_best"
 _COUNTED = {  # what is averted, in everyday words
     "infections": "infections",
     "deaths": "deaths",
-    "hospital peak": "people in hospital at the peak",
+    "hospital peak": "people in hospital, not critical, at the peak",
 }
 NOTHING_FOUND = "Nothing was found within these budgets that averts infections in this world."
 NOT_KNOWN = (
@@ -57,12 +56,16 @@ def recommendation(plan: Plan) -> dict[str, Any]:
         "promise": promise(plan.action, plan),
         "privacy": _price_of_privacy(plan),
         "unknown": list(NOT_KNOWN),
-        "action": action_values(plan.action, plan.budgets),
+        "action": action_values(plan.action, plan),
     }
 
 
-def action_values(action: Action, budgets: Budgets) -> dict[str, Any]:
-    """Return an action as plain values, with sizes as shares of the population."""
+def action_values(action: Action, plan: Plan) -> dict[str, Any]:
+    """Return an action as plain values, with sizes as shares of the population.
+
+    What does not apply, such as staff where the scenario has none, is None.
+    """
+    budgets = plan.budgets
     return {
         "method": action.method,
         "epsilon_per_person": action.epsilon,
@@ -75,7 +78,7 @@ def action_values(action: Action, budgets: Budgets) -> dict[str, Any]:
         "household_trigger": action.household_trigger if action.household_days else None,
         "in_quarantine_by_score": action.by_score * budgets.quarantine,
         "score_days": action.score_days if action.by_score else None,
-        "staff_trace": action.staff,
+        "staff_trace": action.staff if has_staff(plan.world.usual) else None,
     }
 
 

@@ -157,6 +157,11 @@ class PolicySettings(Plugin):
         """Whether it tells people, without noise, of a case they met or live with."""
         return self.reads_contacts
 
+    def tells_of_cases_in(self, simulator: SimulatorSettings) -> bool:
+        """Whether it does so with this simulator, where people may live alone."""
+        del simulator
+        return self.tells_of_cases
+
     @property
     def keeps_diary(self) -> bool:
         """Whether phones know more about their owners than tests and contacts: `records.Diary`."""

@@ -63,6 +63,10 @@ class LeversSettings(PolicySettings):
         """Whether contacts or housemates of a case are told of it."""
         return self.reads_contacts or self.household.is_on
 
+    def tells_of_cases_in(self, simulator: SimulatorSettings) -> bool:
+        """Whether it does so with this simulator; without households nobody is told at home."""
+        return self.reads_contacts or (self.household.is_on and simulator.has_households)
+
     @property
     def keeps_diary(self) -> bool:
         """Whether any lever is on."""

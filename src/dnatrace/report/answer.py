@@ -169,7 +169,7 @@ def _outcome(main: Side, nothing: Side | None, beside: Side | None) -> str:
         text = f"{both} of {of} were infected in {first['days']} days"
     else:
         text = f"With {main.name} {infected} of {of} were infected in {first['days']} days"
-    if nothing is None or nothing.first["method"] == first["method"]:
+    if nothing is None or _is_same(main, nothing):
         return f"{text}."
     where = "" if beside is None else f" in the situation of {main.name}"
     instead = _people(nothing.mean(ever_infected))
@@ -333,13 +333,19 @@ def how_sure(
     counts = [_count(side, named=other is not None) for side in both if len(side.runs) > 1]
     theirs = f" and {len(other.runs)}" if other is not None and len(other.runs) != n else ""
     text = f"Means of {n}{to_come}{theirs} runs, with 90 % intervals: {' and '.join(counts)}"
-    averted = nothing.minus(main, ever_infected) if nothing is not None else None
+    compared = None if nothing is None or _is_same(main, nothing) else nothing
+    averted = None if compared is None else compared.minus(main, ever_infected)
     if averted is None or averted.values.size < 2:
         return f"{text}."
     size = _pair(averted.mean, averted.half_width)
     doubt = "; that may be chance, and more runs would show" if _is_chance(averted) else ""
     whose = "" if other is None else f" with {main.name}"
     return f"{text}; {size} infections averted{whose}, seed by seed{doubt}."
+
+
+def _is_same(main: Side, nothing: Side) -> bool:
+    """Whether a setting is itself one in which nothing is done."""
+    return bool(main.first["method"] == nothing.first["method"])
 
 
 def _count(side: Side, *, named: bool) -> str:

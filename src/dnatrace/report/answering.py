@@ -104,7 +104,7 @@ def _beside(
     ours = sides[main.label]
     paired = [g for g in known if _agree(g, main) and sides[g.label].on_seeds_of(ours)]
     return {
-        "nothing": next((g for g in paired if not _acts(g)), None),
+        "nothing": next((g for g in paired if g is not main and not _acts(g)), None),
         "floor": next((g for g in paired if g.method == FLOOR), None),
     }
 

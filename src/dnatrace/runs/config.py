@@ -28,10 +28,10 @@ from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import TestRules
 from dnatrace.privacy.noise import Noise
 from dnatrace.runs import notices
-from dnatrace.runs.nesting import check_kinds, merge, nested, parse_setting, read_run_file
+from dnatrace.runs.nesting import check_kinds, flatten, merge, nested, parse_setting, read_run_file
 from dnatrace.runs.presets import read_preset
 from dnatrace.runs.scenarios import read_scenario
-from dnatrace.runs.sections import P1, PAPER, ModelSettings, PrivacySettings
+from dnatrace.runs.sections import COURSE, P1, PAPER, ModelSettings, PrivacySettings
 from dnatrace.settings import Settings, setting
 from dnatrace.simulators.base import SimulatorSettings
 from dnatrace.simulators.catalogue import SIMULATORS
@@ -196,6 +196,11 @@ class RunConfig(Settings):
         return once or self.exchange is ExchangeKind.OWN_TESTS
 
     @property
+    def tells_of_cases(self) -> bool:
+        """Whether the policy tells people, without noise, of a case they met or live with."""
+        return self.policy.tells_of_cases_in(self.simulator)
+
+    @property
     def exchange(self) -> ExchangeKind:
         """What messages are made of."""
         return self.seir.exchange or self.method.exchange_kind
@@ -219,10 +224,13 @@ class RunConfig(Settings):
             idle += [("tests", None), ("isolation", None), ("policy", None)]
         elif not self.method.gives_tests:
             idle += [("tests", "capacity"), *(("policy", key) for key in self.policy.by_score)]
-        if self.exchange is not ExchangeKind.ROUNDS:
+        if self.exchange is not ExchangeKind.ROUNDS or not self.method.reads_messages:
             idle += [("seir", "rounds")]
+        if not self.method.reads_model:
+            idle += [("seir", key) for key in COURSE]
         if not self.method.reads_transmission and self.exchange is self.method.exchange_kind:
             idle += [("seir", P1)]
+        idle += [("simulator", key) for key in self.simulator.idle()]
         return idle + ([("people", None)] if self.n_people is None else [])
 
     @property
@@ -297,6 +305,8 @@ def load_config(
             raise InputError(f"{file}: {error}") from None
         raise
     notices.tell_what_is_idle(given, config, CATALOGUES)
+    one_by_one = [flatten(parse_setting(text, SHORTCUTS)) for text in settings]
+    notices.tell_idle_settings([key for keys in one_by_one for key in keys], config)
     return config
 
 
@@ -328,7 +338,8 @@ def _combined(
     given = _with_full_names(given, tell=True)
     for key, value in overrides.items():
         if value is not None:
-            merge(given, nested(SHORTCUTS.get(key, key), value))
+            path = key if isinstance(value, Mapping) else SHORTCUTS.get(key, key)
+            merge(given, nested(path, value))
     given = _with_full_names(given, tell=False)
     for section, catalogue in CATALOGUES.items():
         if isinstance(values.get(section), Mapping):

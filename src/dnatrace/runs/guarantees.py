@@ -43,7 +43,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
     """Return the privacy part of a run's summary; an unbounded ε is None."""
     asked = _asked(config, ledger)
     spent = ledger.summary((asked or PrivacySettings()).delta)
-    told = {"policy_tells_of_cases": True} if config.policy.tells_of_cases else {}
+    told = {"policy_tells_of_cases": True} if config.tells_of_cases else {}
     return told | {
         "release": release_of(config.method),
         "epsilon": asked.epsilon if asked else spent["per_release_epsilon"],
@@ -133,7 +133,7 @@ def state(config: RunConfig, ledger: Ledger, *, audit: str | None = None) -> str
 
 def _beside_scores(config: RunConfig) -> str | None:
     """Return what the policy discloses without noise; None when it discloses nothing."""
-    if not config.policy.tells_of_cases:
+    if not config.tells_of_cases:
         return None
     return f"{BESIDE_SCORES} {IN_SCORES}" if _reads_diary(config) else BESIDE_SCORES
 

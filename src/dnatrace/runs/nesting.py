@@ -49,7 +49,9 @@ def check_kinds(names: Mapping[str, Any], file: Any, settings: Any, overrides: A
         raise InputError(f"file: expected a path, not {file!r}")
     texts = not isinstance(settings, str) and isinstance(settings, Sequence)
     if not texts or not all(isinstance(text, str) for text in settings):
-        raise InputError(f"settings: expected texts like 'tests.capacity=0.04', not {settings!r}")
+        raise InputError(
+            f"settings: expected a list like ['tests.capacity=0.04'], not {settings!r}"
+        )
     by_key = isinstance(overrides, Mapping) and all(isinstance(key, str) for key in overrides)
     if overrides is not None and not by_key:
         raise InputError(f"overrides: expected values by key, not {overrides!r}")

@@ -1,7 +1,7 @@
 """What a person should be told about a configuration: what has no effect, and possible slips."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dnatrace.plugins import Catalogue
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from dnatrace.runs.config import RunConfig
 
 _LOG = logging.getLogger(__name__)
+_OF_A_METHOD = ("privacy", "tests", "isolation")  # which not every method needs
+_TOLD: set[str] = set()  # lines that this process has shown
 
 
 def tell_what_is_idle(
     given: Mapping[str, Any], config: "RunConfig", catalogues: Mapping[str, Catalogue[Any]]
 ) -> None:
     """Report settings without effect on the method, simulator and policy, and slips in lists."""
-    for told in config.simulator.without_effect(config.days):
-        _LOG.warning("simulator.%s: no effect", told)
-    for told in config.simulator.notices():
-        _LOG.warning("warning: %s", told)
-    for told in config.acting_policy.notices(config.simulator):
-        _LOG.warning("policy.%s", told)
+    for line in _of_plugins(config):
+        _LOG.warning("%s", line)
+        _TOLD.add(line)
     believed = given.get("seir")
-    if isinstance(believed, Mapping) and P1 in believed and ("seir", P1) in config.idle():
-        name = config.method.name
-        _LOG.warning("seir.%s (p1) has no effect with method '%s'", P1, name)
+    for key in believed if isinstance(believed, Mapping) else ():
+        if ("seir", key) in config.idle():
+            called = f"{key} (p1)" if key == P1 else key
+            _LOG.warning("seir.%s has no effect with method '%s'", called, config.method.name)
     if config.tests.believed.misleads:
         _LOG.warning("the error rates of tests add up to more than 1: tests mislead")
     for section, catalogue in catalogues.items():
@@ -35,6 +35,42 @@ def tell_what_is_idle(
         for key in held if isinstance(held, Mapping) and name in catalogue else ():
             if catalogue.ignores(name, key) and key not in catalogue:
                 _LOG.warning("%s.%s has no effect with %s '%s'", section, key, section, name)
+
+
+def tell_idle_settings(keys: Iterable[str], config: "RunConfig") -> None:
+    """Report which dotted keys that were set one by one belong to sections without effect."""
+    idle = config.idle()
+    for key in keys:
+        section, _, own = key.partition(".")
+        if section in _OF_A_METHOD and ((section, None) in idle or (section, own) in idle):
+            _LOG.warning("%s has no effect with method '%s'", key, config.method.name)
+
+
+def tell_of_run(config: "RunConfig", n_people: int) -> None:
+    """Report what there is to say of a run that begins, with `n_people` people."""
+    tell_new(config)
+    tell_too_small(config, n_people)
+
+
+def tell_new(config: "RunConfig") -> None:
+    """Report what simulator and policy have to say of a configuration, each line once a process.
+
+    `load_config` says it at once; configurations that are made in Python come here.
+    """
+    for line in _of_plugins(config):
+        if line not in _TOLD:
+            _LOG.warning("%s", line)
+        _TOLD.add(line)
+
+
+def _of_plugins(config: "RunConfig") -> list[str]:
+    """Return what simulator and policy say does nothing, and possible slips in lists."""
+    simulator = config.simulator
+    return [
+        *(f"simulator.{told}: no effect" for told in simulator.without_effect(config.days)),
+        *(f"warning: {told}" for told in simulator.notices(config.days)),
+        *(f"policy.{told}" for told in config.acting_policy.notices(simulator)),
+    ]
 
 
 def tell_too_small(config: "RunConfig", n_people: int, told: set[str] | None = None) -> None:

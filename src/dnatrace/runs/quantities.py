@@ -126,7 +126,7 @@ SUMMARY = {
         _share("peak_exposed_or_infected", "Peak of exposed or infected (E + I)"),
         _percentage("attack_rate", "Ever infected"),
         _share("deaths", "Died"),
-        _share("peak_hospitalised", "Peak in hospital"),
+        _share("peak_hospitalised", "Peak in hospital, not critical"),
         _count("isolation_person_days", "Days at home", "days per person"),
         _count(
             "isolation_person_days_uninfected",
@@ -166,7 +166,7 @@ DAILY = (
     _daily("exposed_or_infected", "Exposed or infected (E + I)", "exposed", "infected"),
     _daily("new_infections", "New infections per day"),
     replace(_daily("ever_infected", "Ever infected"), unit=PERCENT, scale=100.0),
-    _daily("hospitalised", "In hospital"),
+    _daily("hospitalised", "In hospital, not critical"),
     _daily("isolated", "At home"),
     _daily("isolated_exposed_or_infected", "At home and in E or I"),
     _daily("quarantined", "At home in quarantine"),

@@ -156,7 +156,7 @@ def run(
     asked = _asked(config, method, name)
     loop = build_loop(config, method=method)
     built = {"build": time.perf_counter() - start}
-    notices.tell_too_small(asked, loop.simulator.n_people)
+    notices.tell_of_run(asked, loop.simulator.n_people)
     kept = _checkpoint(asked, method, name, checkpoint, checkpoint_every)
     ledger, meter = _run_days(loop, config.days, track=track, watch=watch, kept=kept, start=start)
     total = meter.seconds_before + time.perf_counter() - start

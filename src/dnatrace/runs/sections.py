@@ -13,6 +13,8 @@ from dnatrace.settings import Settings, setting
 
 PAPER = "DNA paper"  # the source of a default
 P1 = "transmission_per_contact"  # the name of p1 in files
+# Those of p0, g and h: who is infected from outside, and how an infection goes on.
+COURSE = ("infection_from_outside", "exposed_to_infected", "infected_to_removed")
 
 
 class PrivacySettings(Settings):

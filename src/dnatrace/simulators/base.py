@@ -161,8 +161,13 @@ class SimulatorSettings(Plugin):
         del n_days
         return []
 
-    def notices(self) -> list[str]:
-        """Return what in its files may be a slip, one line each."""
+    def idle(self) -> list[str]:
+        """Return which of its keys do nothing although they are set; they do not name a run."""
+        return []
+
+    def notices(self, n_days: int) -> list[str]:
+        """Return what in its files may be a slip in a run of `n_days` days, one line each."""
+        del n_days
         return []
 
     def counts(self) -> dict[str, float]:

@@ -37,7 +37,8 @@ from dnatrace.simulators.times import (
     Variant,
     in_force,
     ordered,
-    without_effect,
+    switched_off,
+    too_late,
 )
 
 _COIN = 2**16  # resolution of the coin of an occupation edge
@@ -79,7 +80,14 @@ class CitySettings(SimulatorSettings):
 
     def without_effect(self, n_days: int) -> list[str]:
         """Return which changes over time have no effect in a run of `n_days` days."""
-        return without_effect(self.vaccination, self.variant, self.distancing, n_days)
+        return [*self._off().values(), *too_late(self.variant, self.distancing, n_days)]
+
+    def idle(self) -> list[str]:
+        """Return which changes over time do nothing although they are set."""
+        return list(self._off())
+
+    def _off(self) -> dict[str, str]:
+        return switched_off(self.season, self.vaccination, self.variant)
 
     def counts(self) -> dict[str, float]:
         """Return how many people come from outside."""

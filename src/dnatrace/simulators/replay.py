@@ -4,10 +4,11 @@ import hashlib
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from dnatrace import directions, lists, slips, tables
 from dnatrace.errors import InputError
@@ -39,9 +40,11 @@ from dnatrace.simulators.times import (
     TimesSettings,
     Vaccination,
     Variant,
-    without_effect,
+    switched_off,
+    too_late,
 )
 
+Positive = Annotated[float, Field(gt=0.0)]
 _UNKNOWN_AGE = 4  # 40-49: the age group whose relative susceptibility is nearest to 1 (0.98)
 
 
@@ -60,6 +63,9 @@ class ReplaySettings(SimulatorSettings):
     both_ways: bool = setting(
         False, "replay: add the other direction of contacts where the list lacks it"
     )
+    contacts_per_day: Positive | None = setting(
+        None, "replay: contacts received per person and day to which R refers; those of the list"
+    )
     transmissibility: Transmissibility = TRANSMISSIBILITY
     imports_per_day: Factor = setting(
         0.0, "mean infections from outside per day, if all were susceptible"
@@ -70,7 +76,14 @@ class ReplaySettings(SimulatorSettings):
 
     def without_effect(self, n_days: int) -> list[str]:
         """Return which changes over time have no effect in a run of `n_days` days."""
-        return without_effect(self.vaccination, self.variant, (), n_days)
+        return [*self._off().values(), *too_late(self.variant, (), n_days)]
+
+    def idle(self) -> list[str]:
+        """Return which changes over time do nothing although they are set."""
+        return list(self._off())
+
+    def _off(self) -> dict[str, str]:
+        return switched_off(self.season, self.vaccination, self.variant)
 
     def counts(self) -> dict[str, float]:
         """Return how many people come from outside."""
@@ -97,6 +110,7 @@ class ReplaySettings(SimulatorSettings):
             n_people=n_people,
             seed=setup.seed,
             initially_infected=min(setup.initially_infected, n_people),
+            contacts_per_day=self.contacts_per_day,
             parameters=of_transmissibility(self.transmissibility),
             times=TimesSettings(
                 season=self.season,
@@ -106,13 +120,17 @@ class ReplaySettings(SimulatorSettings):
             ),
         )
 
-    def notices(self) -> list[str]:
+    def notices(self, n_days: int) -> list[str]:
         """Return possible slips in the list; whether it can be read is `build`'s to say."""
+        path = Path(self.contacts or "")
         try:
-            changed = Path(self.contacts or "").stat().st_mtime_ns
-            return _possible_slips(self, changed)
+            first, told = _looked_at(self.model_dump_json(), path.stat().st_mtime_ns)
         except (OSError, InputError):
             return []
+        if first < n_days:
+            return told
+        begins = f"begins on day {first}, after the {n_days} days of the run (days count from 0)"
+        return [f"{path}: {begins}: nobody meets anybody", *told]
 
     def read(self) -> lists.Lists:
         """Return the list, worded as these settings say."""
@@ -133,10 +151,13 @@ class ReplaySettings(SimulatorSettings):
 
 
 @lru_cache(maxsize=8)  # the runs of a sweep share a list
-def _possible_slips(settings: ReplaySettings, changed: int) -> list[str]:
-    """Return possible slips in a list that was last changed then."""
+def _looked_at(settings: str, changed: int) -> tuple[int, list[str]]:
+    """Return the first day of a list that was last changed then, and possible slips in it."""
     del changed
-    return slips.possible_slips(settings.read())
+    read = ReplaySettings.model_validate_json(settings).read()
+    return int(
+        read.contacts.columns["day"].min(initial=tables.MOST_DAYS_INFERRED)
+    ), slips.possible_slips(read)
 
 
 class Replay(People):
@@ -148,8 +169,10 @@ class Replay(People):
 
     The hazard of a contact is that of the city, R · S_age · A_course / Ī_age · (gamma mass of the
     day since infection), where Ī is the mean number of contacts that people of the receiver's age
-    type (child, adult, elderly) have per day in this list: R keeps its meaning for sparse and dense
-    lists. All contacts have the same weight; a column `kind` is allowed and ignored.
+    type (child, adult, elderly) have per day in this list, people and days without contacts
+    included: R keeps its meaning for sparse and dense lists. Lists that are to be compared, such as
+    one before and one during a lockdown, need the same Ī: `contacts_per_day`. All contacts have
+    the same weight; a column `kind` is allowed and ignored.
 
     Args:
         contacts: rows (sender, receiver, day): an integer array [contacts, 3], a table, or the path
@@ -159,6 +182,7 @@ class Replay(People):
         n_people: ids are 0 … n_people-1; one more than the largest id when None.
         n_days: the number of days in the list; one more than the largest day when None.
         age_groups: decade of age of each person, 0 … 8; everyone is 40-49 when None.
+        contacts_per_day: Ī, the same for all age types; that of the list when None.
         parameters: the parameters of the disease; the published ones when None.
         times: what changes the disease over time; nothing when None.
     """
@@ -172,6 +196,7 @@ class Replay(People):
         n_people: int | None = None,
         n_days: int | None = None,
         age_groups: ArrayLike | None = None,
+        contacts_per_day: float | None = None,
         parameters: DiseaseParameters | None = None,
         times: TimesSettings | None = None,
     ) -> None:
@@ -182,7 +207,8 @@ class Replay(People):
         self.age_groups: NDArray[np.uint8] = _checked_ages(age_groups, window.n_people)
         self.households: NDArray[np.int32] = np.arange(window.n_people, dtype=np.int32)
         received = np.zeros((window.n_people, N_KINDS))
-        received[:, ContactKind.RANDOM] = window.counts.mean(axis=0)
+        usual = window.counts.mean(axis=0) if contacts_per_day is None else contacts_per_day
+        received[:, ContactKind.RANDOM] = usual
         self._disease = Disease(
             age_groups=self.age_groups,
             mean_contacts=means_by_age_type(received, self.age_groups),

@@ -75,20 +75,27 @@ class Variant(Settings):
     transmissibility: Factor = setting(1.0, "its transmission, relative to the earlier variant")
 
 
-def without_effect(
-    vaccination: Vaccination,
-    variant: Variant,
-    distancing: Sequence[Distancing],
-    n_days: int,
-) -> list[str]:
-    """Return which of these settings have no effect in a run of `n_days` days, and why."""
-    told = []
+def switched_off(season: Season, vaccination: Vaccination, variant: Variant) -> dict[str, str]:
+    """Return which of these do nothing although they are set, and why: "key: reason" by section."""
+    off = {}
+    if season.amplitude == 0.0 and season != Season():
+        off["season"] = "season.peak_day: amplitude is 0"
+    given = np.any(np.array(vaccination.share) > 0.0)
     protects = vaccination.against_infection > 0.0 or vaccination.against_transmission > 0.0
-    if np.any(np.array(vaccination.share) > 0.0) and not protects:
-        told.append("vaccination.share: against_infection and against_transmission are 0")
+    if given and not protects:
+        off["vaccination"] = "vaccination.share: against_infection and against_transmission are 0"
+    elif protects and not given:
+        off["vaccination"] = "vaccination: share is 0"
+    if variant.first == 0 and variant != Variant():
+        off["variant"] = "variant: first is 0"
+    return off
+
+
+def too_late(variant: Variant, distancing: Sequence[Distancing], n_days: int) -> list[str]:
+    """Return which changes begin after a run of `n_days` days."""
     after = f"is after the last day, {n_days}"
-    if variant.first and variant.from_day > n_days:
-        told.append(f"variant.first: from_day {variant.from_day} {after}")
+    has_variant = variant.first and variant.from_day > n_days
+    told = [f"variant.first: from_day {variant.from_day} {after}"] if has_variant else []
     late = [entry.from_day for entry in distancing if entry.from_day > n_days]
     return told + [f"distancing: from_day {day} {after}" for day in late]
 

@@ -252,6 +252,7 @@ def sweep(
     check_directory(store)
     told: set[str] = set()
     for config in missing:
+        notices.tell_new(config)
         if config.n_people is not None:
             notices.tell_too_small(config, config.n_people, told)
     finished = execute(
