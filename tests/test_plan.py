@@ -8,7 +8,7 @@ import pytest
 
 from dnatrace.errors import InputError
 from dnatrace.plans import assumptions, bearers, comparison, files, instructions, planning, words
-from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, Action, World, follow
+from dnatrace.plans.actions import FLOOR, METHODS, NO_SCORES, Action, World, follow, has_staff
 from dnatrace.plans.budgets import Budgets, Outcome
 from dnatrace.plans.comparison import NEXT_BEST, NOTHING, PLAN, STATUS_QUO
 from dnatrace.plans.intervals import fewer, interval, is_gain, is_loss, is_told, more
@@ -234,7 +234,8 @@ def test_what_is_told_apart_from_0():
     assert is_told(row_of(-1.0, -2.0, -0.1), "n")
     assert is_told(row_of(1.0, -0.1, 2.0), "n") is False
     assert is_told(row_of(1.0), "n") is None
-    assert is_gain(row_of(1.0), "n")
+    assert not is_gain(row_of(1.0), "n")  # one seed shows nothing
+    assert is_gain(row_of(1.0, 0.1, 2.0), "n")
     assert not is_gain(row_of(1.0, -0.1, 2.0), "n")
     assert is_loss(row_of(-1.0, -2.0, -0.1), "n")
     assert not is_loss(row_of(-1.0), "n")
@@ -541,3 +542,9 @@ def test_wrong_effort_and_wrong_budgets():
         )
     assert Budgets(tests=0.995, quarantine=0.0, epsilon=0.0).with_more(tests=0.01).tests == 1.0
     assert Trigger.SYMPTOMS.value == "symptoms"
+
+
+def test_staff_are_named_only_where_the_scenario_has_them(plan):
+    """The key is null in plan.json where nobody traces by hand."""
+    assert not has_staff(plan.world.usual)
+    assert words.action_values(plan.action, plan)["staff_trace"] is None

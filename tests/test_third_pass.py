@@ -67,8 +67,8 @@ def test_sizes_may_be_numbers_of_numpy():
     [
         ({"file": "nosuch.toml"}, "nosuch.toml: no such file"),
         ({"file": 5}, "file: expected a path, not 5"),
-        ({"settings": "people=300"}, "settings: expected texts like"),
-        ({"settings": [5]}, "settings: expected texts like"),
+        ({"settings": "people=300"}, "settings: expected a list like"),
+        ({"settings": [5]}, "settings: expected a list like"),
         ({"overrides": "x"}, "overrides: expected values by key, not 'x'"),
         ({"overrides": {5: 1}}, "overrides: expected values by key"),
     ],
