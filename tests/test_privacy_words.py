@@ -483,3 +483,13 @@ def test_an_audit_names_the_claim_that_holds_and_the_noise_that_was_played():
     told = " ".join(done.stdout.split())
     assert "which is claimed for a contact, is not exceeded in this world" in told
     assert "The claim holds" not in told
+
+
+@pytest.mark.parametrize(("preset", "said"), [("lifetime", True), ("standard", False)])
+def test_a_score_that_costs_more_than_a_person_says_of_what(preset, said):
+    """ε = 1 for ever beside 5.02 for one score would contradict itself if both were of a test."""
+    config = load_config(preset=preset, overrides={"people": 60, "days": 20})
+    privacy = run(config).summary["privacy"]
+    assert (privacy["per_contact_epsilon"] > privacy["per_person_epsilon"]) is said
+    line = privacy_line(privacy)
+    assert ("; for anything else that a contact's messages say: ε = 1 per release" in line) is said
