@@ -189,6 +189,36 @@ def test_a_plan_says_what_was_measured(plan):
     assert set(plan.study.seeds).isdisjoint(plan.search.seeds)
 
 
+def test_every_number_of_averted_infections_says_per_how_many_people(plan):
+    """300 people: a count of the city, a number per 10,000 and a share of a group all differ."""
+    values = files.as_values(plan, small=True)
+    nothing, today = values["baselines"]
+    for row in [*values["front"], *values["bounds_not_private"], nothing, today]:
+        for name, base in (("nothing", nothing), ("status_quo", today)):
+            fewer_share = base["infected_share"] - row["infected_share"]
+            told = row[f"infections_averted_vs_{name}"]
+            assert told == pytest.approx(row["per_people"] * fewer_share, abs=1e-6)
+    ours = next(row for row in values["front"] if row["recommended"])
+    for row in values["averted"]:
+        if row["quantity"] == "infections averted":
+            told = ours[f"infections_averted_vs_{row['against'].replace(' ', '_')}"]
+            assert row["mean"] / row["per_people"] == pytest.approx(told / ours["per_people"])
+    assert {row["per_people"] for row in values["averted"]} == {300}
+    assert {row["per_people"] for row in values["by_group"]} == {1}
+
+
+def test_tables_of_the_front_have_units(plan):
+    made = files.plan_files(plan, "x", small=True, page=b"")
+    assert ",per_people," in made["plan-front.csv"].decode().splitlines()[0]
+    assert "| infections averted per 10,000 people, against nothing |" in made["plan.md"].decode()
+    assert [list(rows[0]) for rows in files.short_tables(plan)] == [
+        ["plan", "averted per 10,000", "against status quo"],
+        ["plan", "days at home", "tests", "ε"],
+    ]
+    shown = command_line.run(*ARGUMENTS, *SMALL).stdout
+    assert "Infections averted per 10,000 people, against doing nothing" in " ".join(shown.split())
+
+
 def row_of(mean, low=None, high=None):
     return {"n": mean, "n_low": low, "n_high": high}
 

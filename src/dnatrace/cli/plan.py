@@ -189,6 +189,7 @@ def _answer(found: "Plan", small: bool, out: Path | None, line: str) -> Answer:
             "\nWhat this does not know",
             *(f"  - {text}" for text in said["unknown"]),
             "\nThe front, and what is not offered",
+            files.UNITS,
             *(table(rows) for rows in files.short_tables(found)),
             *([f"Written to {out}"] if out is not None else []),
         ],

@@ -207,13 +207,26 @@ def gap_recovered(study: Study[str]) -> dict[str, Any] | None:
 
 
 def told_rows(study: Study[str], label: str) -> list[dict[str, Any]]:
-    """Return what a label averts and costs compared with doing nothing and with the status quo."""
+    """Return what a label averts and costs compared with doing nothing and with the status quo.
+
+    Numbers are of everybody in the city, so `per_people` is how many they are.
+    """
     against = {name: name for name in (NOTHING, STATUS_QUO) if name != label}
-    return averted(study, label, against)
+    size = {"per_people": round(float(people_of(study, label)[0]))}
+    return [row | size for row in averted(study, label, against)]
+
+
+def group_rows(study: Study[str], label: str) -> list[dict[str, Any]]:
+    """Return what a label averts and costs against the status quo, per person of every group."""
+    rows = study.averted(label, by_group=True, status_quo=STATUS_QUO).to_pylist()
+    return [row | {"per_people": 1} for row in rows]
 
 
 def goals_of(study: Study[str], label: str) -> dict[str, Any]:
-    """Return infections, days at home and tests of a label, with intervals."""
+    """Return infections, days at home and tests of a label, with intervals.
+
+    Infections averted are per `per_people`; other numbers say in their names what they are.
+    """
     values = {
         "infected_share": study.spread(label, "attack_rate"),
         "deaths_share": study.spread(label, "deaths"),
@@ -227,7 +240,7 @@ def goals_of(study: Study[str], label: str) -> dict[str, Any]:
     for name in (NOTHING, STATUS_QUO):
         fewer = -study.difference(label, name, "attack_rate").values * PER
         row |= named_interval(f"infections_averted_vs_{name.replace(' ', '_')}", fewer)
-    return row
+    return row | {"per_people": PER}
 
 
 def named_interval(name: str, values: NDArray[np.float64]) -> dict[str, float | None]:

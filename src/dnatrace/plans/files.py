@@ -16,14 +16,19 @@ from dnatrace.sweeps.results import as_csv, as_json, as_text, markdown_table, or
 
 WARNING = "SMALL VERSION: a tiny city and few evaluations. These numbers mean nothing."
 FRONT_HEAD = (
-    *("plan", "infections averted against nothing", "against the status quo", "ever infected, %"),
+    *("plan", f"infections averted per {PER:,} people, against nothing"),
+    *("the same against the status quo", "ever infected, %"),
     *("days at home per person", "tests per person", "ε per person"),
 )
 
 
 # For the terminal: two tables, so that a row fits into 80 columns.
-GAIN_HEAD = ("plan", "infections averted", "against status quo")
+GAIN_HEAD = ("plan", f"averted per {PER:,}", "against status quo")
 COST_HEAD = ("plan", "days at home", "tests", "ε")
+UNITS = (
+    f"Infections averted per {PER:,} people, against doing nothing and against the status quo; "
+    "days at home and tests per person of the whole run; ε of one test of a person."
+)
 HEADINGS = {  # of the paragraphs
     "brings": "What it brings",
     "costs": "What it costs",
@@ -47,7 +52,7 @@ def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
         "averted": comparison.told_rows(plan.study, PLAN),
         "baselines": [other_row(plan, name) for name in (NOTHING, STATUS_QUO)],
         "bounds_not_private": [other_row(plan, name) for name in BOUNDS],
-        "by_group": plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist(),
+        "by_group": comparison.group_rows(plan.study, PLAN),
         "search": {
             **asked["search"],
             "distinct": len(search.tried),
@@ -202,7 +207,7 @@ def group_cells(plan: Plan) -> list[list[str]]:
     """Return who gains and who bears the burden."""
     cells: dict[tuple[str, str], list[str]] = {}
     scales = {"infections averted": 1000.0, "isolation_days_per_person": 1.0}
-    for row in plan.study.averted(PLAN, by_group=True, status_quo=STATUS_QUO).to_pylist():
+    for row in comparison.group_rows(plan.study, PLAN):
         if row["quantity"] in scales and row["mean"] is not None:
             named = {f"n{end}": row[key] for end, key in _ENDS.items()}
             told = interval(named, "n", scales[row["quantity"]])
