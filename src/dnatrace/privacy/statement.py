@@ -220,8 +220,8 @@ def _verdict(ledger: Ledger, target: Target | None) -> str:
         return f"{missed}{_for_ideal_noise(ledger)}"
     if not ledger.protects:
         return (
-            f"SIMULATION: the method is calibrated for {promise}, proved for every history of own "
-            f"tests, but the noise of {_weak_parts(ledger)} can be repeated and protects nobody."
+            f"SIMULATION: with ideal noise {promise} holds, proved for every history of own tests, "
+            f"but the noise of {_weak_parts(ledger)} can be repeated and protects nobody."
         )
     return (
         f"The scores are differentially private: {promise}, proved for every history of own tests."
