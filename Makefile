@@ -15,6 +15,8 @@ BIN    := $(VENV)/bin
 # Modules are compiled when they are imported, not all that is installed beforehand: half the time.
 # And kept, whatever the shell says: the environment is make's own, and anew it takes seconds per start.
 unexport PYTHONDONTWRITEBYTECODE
+# Files stay together, and in the order of tests/conftest.py, which begins with those that take long.
+SPREAD := -n 2 --dist loadfile --no-loadscope-reorder
 PIP    := pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: run test quick lint types unit docs coverage lock verify benchmark clean
@@ -26,7 +28,7 @@ run: $(VENV)/.base
 test: lint types unit
 
 quick: lint types
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not browser and not cluster"
+	$(BIN)/pytest -q $(SPREAD) -m "not slow and not browser and not cluster"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -36,14 +38,14 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest $(SPREAD)
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_site
 	@echo "Read it: docs/_site/index.html"
 
 coverage: $(VENV)/.dev
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not browser and not cluster" \
+	$(BIN)/pytest -q $(SPREAD) -m "not slow and not browser and not cluster" \
 	  --cov=dnatrace --cov-report=json:.coverage.json
 	$(BIN)/python -m docs.tools.coverage .coverage.json
 

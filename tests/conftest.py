@@ -35,8 +35,8 @@ def report_store(tmp_path_factory):
 # Modules that take long, by what makes them so; `make quick` leaves them out.
 _SLOW = {
     "slow": "app attack audit city cli comparison covasim dataset decoder_training deepset dna "
-    "evaluation first_steps largest odd_calls openabm plugins ranker readme report reproduce "
-    "runtime second_pass site store sweep tally training verification wheel",
+    "evaluation first_steps largest odd_calls openabm overwriting plugins ranker readme report "
+    "reproduce runtime site store sweep tally training verification wheel",
     "browser": "app_browser report_browser",
     "cluster": "sweep_cluster",
 }

@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from dnatrace.errors import InputError
+from dnatrace.methods import adversary
 from dnatrace.methods.adversary import AdversaryGame, Encounter, attack_encounter
 from dnatrace.privacy.attack import (
     attack,
@@ -22,6 +23,7 @@ from dnatrace.privacy.attack import (
 from dnatrace.privacy.gaussian import mu_of_budget
 from dnatrace.privacy.noise import FastNoise
 
+from .command_line import run
 from .private_methods import WeakNoise, made
 from .reference_privacy import SilentNoise, parameters
 
@@ -215,3 +217,24 @@ def test_the_table_of_the_documentation_is_computed():
     for epsilon, shares in told.items():
         limits = (guessing_limit(float(epsilon), 1e-3), success_limit(float(epsilon), 1e-3))
         assert shares == tuple(map(in_a_hundred, limits))
+
+
+def test_more_attackers_than_memory_holds_are_refused():
+    done = run("attack", "--co-attackers", "1000000", "--draws", "1000")
+    line = "co-attackers must be at most 100, not 1000000"
+    assert (done.returncode, done.stderr) == (2, f"dnatrace: {line}\n")
+
+
+def test_many_attackers_are_played_in_small_populations(monkeypatch):
+    """They take as much memory as few do, and every draw has noise of its own."""
+    sizes = []
+
+    def counted(encounter, method, world, copies):
+        sizes.append(copies * (1 + encounter.attackers))
+        return np.full((copies, encounter.attackers), len(sizes), dtype=float), ()
+
+    monkeypatch.setattr(adversary, "_release_in", counted)
+    game = adversary.AdversaryGame(adversary.attack_encounter(co_attackers=101), lambda s: s)
+    assert game(0, 20_000).shape == (20_000, 101)
+    assert max(sizes) <= 2**20
+    assert game.next_seed == len(sizes) == 2

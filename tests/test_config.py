@@ -2,8 +2,10 @@ import hashlib
 import json
 import re
 
+import numpy as np
 import pytest
 
+import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.runs import presentation
 from dnatrace.runs import run as runs
@@ -318,3 +320,23 @@ def test_a_mark_of_the_encoding_before_the_first_line_is_passed_over(tmp_path):
     path.write_text("people = 300\ndays = 7\n", "utf-8-sig", newline="\r\n")
     config = load_config(file=path)
     assert (config.people, config.days) == (300, 7)
+
+
+def test_messages_without_privacy_pay_in_the_small_city():
+    """Of preset quick: one exchange and ages, as in standard; with five rounds it was luck.
+
+    Peaks in ‰ on seeds 1 to 30: floor 29.1 ± 2.8, fn 22.0 ± 1.4, with five rounds 26.2 ± 1.9; on
+    seed 1, which everybody sees first, 35.5, 28.5 and 36.5. Of the first six seeds fn is 10.9 below
+    the floor on average, with five rounds 3.4.
+    """
+    quick = dt.load_config(preset="quick", overrides={"method": "fn"})
+    assert quick.method == dt.load_config(overrides={"method": "fn"}).method
+
+    def peaks(method):
+        config = dt.load_config(preset="quick", overrides={"method": method})
+        seeds = (config.model_copy(update={"seed": seed}) for seed in range(1, 7))
+        return np.array([1000 * dt.run(one).summary["peak_infected"] for one in seeds])
+
+    differences = peaks("fn") - peaks("public-facts")
+    assert differences[0] < 0
+    assert differences.mean() < -7

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,11 @@ def test_names_that_no_file_can_have_are_one_line(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             check(tmp_path / name)
+
+
+def test_a_device_or_pipe_is_not_replaced_by_a_file(tmp_path):
+    pipe = tmp_path / "pipe.html"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="is not a regular file"), replacing(pipe) as temporary:
+        temporary.write_text("x")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -13,8 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 import dnatrace as dt
+from dnatrace import cli
+from dnatrace.cli._command import table
 from dnatrace.errors import InputError
 from dnatrace.runs import console, needs
+from dnatrace.runs.console import print_table
 from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.quantities import DAILY, SUMMARY
 from dnatrace.seir import SeirParameters
@@ -480,3 +483,57 @@ def test_a_method_that_holds_more_says_so():
 
     assert more("bp")[0] > 5 * more("headcount")[0]
     assert more("bp")[1] > 5 * more("fn")[1]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_columns_stay_aligned_where_signs_are_spelled(monkeypatch, encoding):
+    """Every line of a table is as wide as the others, whatever a sign becomes."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    cli._make_legible()
+    print_table(table([{"ε": "0.5", "peak, ‰": "3 ± 1"}, {"ε": "1", "peak, ‰": "≤ 2"}]))
+    stream.flush()
+    text = stream.buffer.getvalue().decode(encoding)
+    lines = text.splitlines()
+    assert len(lines) == 6
+    assert len({len(line) for line in lines}) == 1, text
+    assert ("epsilon" in text, "per mille" in text) == (encoding != "utf-8",) * 2
+
+
+def test_a_label_that_the_shell_cannot_read_says_why(tmp_path):
+    """In a locale of ASCII arguments are bytes; that is not too long a label."""
+    label = "Gr\udcc3\udcbc\udcc3\udc9fe"
+    done = run("run", "--people", "60", "--out", "runs", "--label", label, cwd=tmp_path)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert done.stderr.startswith("dnatrace: label: the encoding of this shell cannot read '")
+    assert done.stderr.endswith("; LC_ALL=C.UTF-8 may\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "culprit"),
+    [
+        (("run", "--preset", "quick", "--out", ""), "--out"),
+        (("run", "--preset", "quick", "--out="), "--out"),
+        (("run", "--preset", "quick", "--checkpoint", ""), "--checkpoint"),
+        (("sweep", "study.toml", "--store", ""), "--store"),
+        (("plan", "--out", ""), "--out"),
+        (("reproduce", "table", "--quick", "--out", ""), "--out"),
+        (("app", "--store", ""), "--store"),
+        (("report", ""), "an argument"),
+        (("list", ""), "an argument"),
+        (("privacy", "statement", ""), "an argument"),
+        (("privacy", "ledger", ""), "an argument"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_directory(tmp_path, given, culprit):
+    """A variable of the shell that is not set: `--out "$OUT"`."""
+    done = run(*given, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"dnatrace: {culprit} is empty\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_days_between_checkpoints_need_a_checkpoint():
+    done = run("run", "--preset", "quick", "--checkpoint-every", 3)
+    line = "--checkpoint-every has no effect without --checkpoint"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")

@@ -155,3 +155,19 @@ def test_a_wrong_option_is_named(arguments, told):
 def test_a_setting_given_twice_with_one_value_is_taken(monkeypatch):
     twice = ("--set", "days=3", "--set", "days=3")
     assert digest_of_command(monkeypatch, *twice) == digest_of_command(monkeypatch, "--days", "3")
+
+
+def test_files_of_many_runs_are_not_files_of_one(tmp_path):
+    for text, line in (
+        ("seeds = [1]\n", "'seeds' belongs to a file of many runs: dnatrace sweep"),
+        ("preset = 'quick'\n", "'preset' is an option of a run: --preset quick"),
+    ):
+        (tmp_path / "run.toml").write_text(text)
+        done = run("run", "--config", "run.toml", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"dnatrace: run.toml: {line}\n")
+    (tmp_path / "many.toml").write_text("seed = 4\nseeds = [1]\n")
+    done = run("sweep", "many.toml", "--store", "runs", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "dnatrace: many.toml: seed: give seeds, a list, instead\n",
+    )

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import dnatrace as dt
 import dnatrace.privacy
 from dnatrace.errors import InputError
 from dnatrace.methods.dpfn import DpfnSettings
-from dnatrace.privacy.accounting import GaussianEvent, Lifetime, PublicEvent
+from dnatrace.privacy.accounting import GaussianEvent, Lifetime, PublicEvent, Target
 from dnatrace.privacy.gaussian import (
     delta_of_mu,
     epsilon_of_mu,
@@ -250,3 +251,11 @@ def test_nothing_new_costs_nothing():
     )
     assert released.scores.tolist() == [0.0, 0.0, 0.0]
     assert released.event == PublicEvent(day=5)
+
+
+def test_another_calibration_than_asked_for_is_never_used():
+    """A name that nobody knows was taken for `exact`."""
+    assert Target(epsilon=1.0, calibration="classical").mu != Target(epsilon=1.0).mu
+    for wrong in ("clasical", None, 5, np.array([1, 2])):
+        with pytest.raises(dt.InputError, match=r"unknown calibration .*: exact, classical, renyi"):
+            Target(epsilon=1.0, calibration=wrong)

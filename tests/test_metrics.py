@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dnatrace as dt
-from dnatrace.runs import metrics, presentation, store
+from dnatrace.runs import metrics, presentation, quantities, store
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import SUMMARY
 from dnatrace.runs.run import run
@@ -169,3 +169,13 @@ def test_days_at_home_are_called_so_whatever_the_reason():
     assert summary["isolation_person_days"] == summary["quarantine_person_days"] > 0
     labels = {key: SUMMARY[key].label for key in SUMMARY if key.startswith(("isolation", "quaran"))}
     assert all("at home" in label for label in labels.values()), labels
+
+
+def test_positive_tests_are_not_called_infections():
+    """People who are found are tested again: there are more such tests than infected people."""
+    overrides = {"method": "fn", "people": 300, "days": 20, "tests.capacity": 0.5}
+    result = dt.run(dt.load_config(preset="quick", overrides=overrides))
+    key = "tests_per_infection_found"
+    found = result.summary["tests_used"] / result.summary[key]
+    assert found > result.summary["attack_rate"] * 300
+    assert quantities.SUMMARY[key].label == "Tests per positive test in E or I"

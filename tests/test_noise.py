@@ -102,3 +102,15 @@ def test_scores_are_rounded_only_when_asked():
     assert FastNoise(seed=0).score_grid is None
     assert SecureNoise().score_grid == SCORE_GRID
     assert "OpenDP" in SecureNoise().name
+
+
+def test_secure_noise_does_not_wrap():
+    noise = SecureNoise()
+    values = np.array([2.0**33, 2.0**40, -(2.0**34), 2.0**31])
+    noisy = noise.perturb(values, np.ones(4), multiplier=2.0, purpose="p", day=0)
+    assert np.abs(noisy - np.array([2.0**32, 2.0**32, -(2.0**32), 2.0**31])).max() < 100.0
+
+
+def test_secure_noise_refuses_what_its_integers_cannot_hold():
+    with pytest.raises(InputError, match="standard deviation"):
+        SecureNoise().perturb(np.zeros(1), np.ones(1), multiplier=1e9, purpose="p", day=0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.policy.levers import LeversSettings
@@ -13,6 +14,7 @@ from dnatrace.simulators.city import CitySettings
 from dnatrace.simulators.replay import ReplaySettings
 from dnatrace.sweeps.study import compare
 
+from .command_line import run as dnatrace
 from .command_line import run_process
 
 LEVERS = {"name": "levers"}
@@ -287,3 +289,42 @@ def test_nobody_is_told_of_a_case_at_home_where_there_are_no_households(tmp_path
     alone = run(RunConfig(simulator=replay, **common))
     assert "policy_tells_of_cases" not in alone.summary["privacy"]
     assert said not in guarantees.state(alone.config, alone.ledger)
+
+
+def test_options_of_privacy_without_noise_are_told(tmp_path):
+    small = ["--people", 150, "--days", 3, "--json"]
+    for method, told in (("fn", True), ("random", True), ("dpfn", False)):
+        done = dnatrace("run", "--method", method, "--epsilon", 3, *small, cwd=tmp_path)
+        line = f"--epsilon has no effect: method '{method}' adds no noise"
+        assert (line in done.stderr) is told
+
+
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ("simulator.vaccination.share=0.5", "simulator.vaccination.share: against_infection and"),
+        (
+            "simulator.variant={first=3, from_day=50}",
+            "variant.first: from_day 50 is after the last",
+        ),
+        ("simulator.distancing=[{from_day=50, work=0.5}]", "distancing: from_day 50 is after"),
+        ("seir.p1=0.5", "seir.transmission_per_contact (p1) has no effect with method 'headcount'"),
+        ("tests.false_positive_rate=1.0", "add up to more than 1"),
+    ],
+)
+def test_settings_that_change_nothing_are_told(setting, line, caplog):
+    dt.load_config(settings=[setting], overrides={"days": 20})
+    assert line in caplog.text
+    caplog.clear()
+    dt.load_config(overrides={"days": 100})
+    assert caplog.text == ""
+
+
+def test_what_phones_believe_names_no_run_of_a_method_that_does_not_ask():
+    for method in ("headcount", "public-facts", "bp", "one-round", "traditional", "none"):
+        same = dt.RunConfig(method=method, p1=0.5).digest == dt.RunConfig(method=method).digest
+        assert same, method
+    rounds = {"method": "headcount", "seir": {"exchange": "rounds"}}
+    other = {"method": "headcount", "seir": {"exchange": "rounds", "p1": 0.5}}
+    assert dt.RunConfig(**rounds).digest != dt.RunConfig(**other).digest
+    assert dt.RunConfig(method="tally", p1=0.5).digest != dt.RunConfig(method="tally").digest

@@ -26,6 +26,7 @@ from dnatrace.runs.person_audits import (
 from dnatrace.runs.sections import PrivacySettings
 from dnatrace.runs.worlds import Test, World, WorldName, day_of, worlds
 
+from .command_line import run
 from .command_line import run as dnatrace
 from .private_methods import WeakNoise
 from .reference_headcount import DAILY, NEWS, straight_decoder
@@ -324,3 +325,12 @@ def test_a_closed_loop_is_audited_with_its_policy(tmp_path):
         done = dnatrace(*other, cwd=tmp_path)
         assert done.returncode == 2
         assert f"a.json: is an audit of something else: {culprit}" in done.stderr
+
+
+def test_an_audit_of_nothing_and_options_of_another_audit_are_refused():
+    done = run("audit", "--world", "met-once", "--method", "fn", "--json")
+    line = "dnatrace: method 'fn' claims nothing: nothing to audit\n"
+    assert (done.returncode, done.stderr) == (2, line)
+    done = run("audit", "--world", "met-once", "--releases", "5")
+    assert done.returncode == 2
+    assert "a world has tests and releases of its own" in done.stderr

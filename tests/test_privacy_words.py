@@ -493,3 +493,41 @@ def test_a_score_that_costs_more_than_a_person_says_of_what(preset, said):
     assert (privacy["per_contact_epsilon"] > privacy["per_person_epsilon"]) is said
     line = privacy_line(privacy)
     assert ("; for anything else that a contact's messages say: ε = 1 per release" in line) is said
+
+
+def test_a_statement_of_a_short_run_says_so(tmp_path):
+    words = "These are the costs so far"
+    for days, told in ((5, True), (30, False)):
+        done = dnatrace(
+            "privacy", "statement", "--epsilon", 1, "--set", f"days={days}", cwd=tmp_path
+        )
+        assert (words in done.stdout) is told
+
+
+def test_an_attack_on_tally_says_that_it_is_one_score(tmp_path):
+    told = "later ones are computed from up to 14 releases"
+    for method, expected in (("tally", True), ("dpfn-s", False)):
+        done = dnatrace("attack", "--method", method, "--draws", 1000, "-q", cwd=tmp_path)
+        assert (told in done.stdout) is expected
+
+
+def test_what_is_not_sound_claims_no_accountant(tmp_path):
+    order = ["privacy", "statement", "--method", "dpfn-s", "--release"]
+    assert "Accountant:" in dnatrace(*order, "linear", cwd=tmp_path).stdout
+    assert "Accountant:" not in dnatrace(*order, "as_published", cwd=tmp_path).stdout
+
+
+def test_a_short_run_says_so_of_a_contact_too():
+    done = dnatrace("run", "--people", "100", "--days", "10", "-q")
+    words = " ".join(done.stdout.split())
+    assert "per contact so far" in words
+    assert "over its life" not in words
+
+
+def test_a_statement_without_a_run_says_what_was_played_and_knows_the_floor():
+    done = dnatrace("privacy", "statement", "--epsilon", "1")
+    assert done.stdout.startswith(
+        "From a run of 500 people and 40 days that was made for this text"
+    )
+    assert "not measured in this setting" not in done.stdout
+    assert "Floor" in done.stdout or "FLOOR" in done.stdout

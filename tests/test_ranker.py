@@ -275,3 +275,33 @@ def test_to_rank_nobody_is_an_answer():
             return []
 
     assert sum(run(CONFIG, method=Nobody()).daily["tests"].to_pylist()[1:]) == 0
+
+
+class Ranker:
+    """Has one answer for every day."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def rank(self, day, contacts, tests):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([(1, 1.0), (1, 2.0)], "named a person twice"),
+        (np.ones(400) * 1j, "complex scores have no order"),
+    ],
+)
+def test_rankings_without_sense_are_refused(answer, message):
+    with pytest.raises(InputError, match=message):
+        run(CONFIG, method=Ranker(answer))
+
+
+def test_a_ranking_as_a_dictionary_is_that_of_its_pairs():
+    pairs = [(person, float(person)) for person in range(400)]
+    found = [run(CONFIG, method=Ranker(answer)).daily for answer in (pairs, dict(pairs))]
+    assert found[0].equals(found[1])
+    with pytest.raises(InputError, match="Ranker is a class: give an object of it"):
+        run(CONFIG, method=Ranker)

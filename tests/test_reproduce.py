@@ -28,6 +28,8 @@ from dnatrace.sweeps.study import run_study
 from dnatrace.training import auc_table
 from tests.forked_sweeps import in_process
 
+from .command_line import run
+
 TINY = Size(
     seeds=(1, 2),
     epsilons=(0.1, 1.0),
@@ -537,3 +539,26 @@ def test_the_lemma_fails_with_own_tests():
     assert without.verdict is Verdict.REPRODUCED
     assert with_tests.verdict is Verdict.REVERSED
     assert with_tests.ours > 3.0
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("gamma", "--method", "fn"), "method 'fn' clips no messages: it has no γ to choose"),
+        (("gamma", "--method", "tally"), "method 'tally' clips no messages: it has no γ to choose"),
+        (("gamma", "--fresh"), "--fresh has no meaning for gamma here"),
+        (("gamma", "--data", "x"), "--data has no meaning for gamma here"),
+        (("theorems", "--method", "dpfn"), "--method has no meaning for theorems here"),
+        (("theorems", "--fresh"), "--fresh has no meaning for theorems here"),
+        (("auc", "--method", "dpfn"), "--method has no meaning for auc here"),
+        (("table", "--data", "x"), "--data has no meaning for table here"),
+        (
+            ("auc", "--data", "x"),
+            "--quick makes a small run of its own: leave out --data, or --quick",
+        ),
+    ],
+)
+def test_reproduce_refuses_what_it_would_ignore(tmp_path, options, line):
+    done = run("reproduce", *options, "--quick", "--out", "reproduced", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
+    assert not list(tmp_path.rglob("*"))

@@ -1,6 +1,7 @@
 """Sensitivities: exact where claimed, never exceeded by a search, reached where tight."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,14 +10,19 @@ from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
 from dnatrace.inference import exposures as ex
-from dnatrace.methods.base import Setup
+from dnatrace.methods.base import Score, Setup
 from dnatrace.methods.dpfn import DpfnSettings
+from dnatrace.methods.dpfn_s import DpfnSSettings, restarted
 from dnatrace.privacy import sensitivity as sv
 from dnatrace.privacy.accounting import Target
+from dnatrace.privacy.budget_filter import linear_statistic
+from dnatrace.privacy.gaussian import epsilon_of_mu
+from dnatrace.privacy.sensitivity import LinearForm, exposure_reach
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.seir import SeirParameters, TestErrors
 
 from . import reference_privacy as reference
+from .private_methods import ONE, facts_of
 from .reference_privacy import PAPER_TESTS, parameters
 
 PAPER = SeirParameters()
@@ -356,3 +362,56 @@ def test_wrong_input_is_named():
     window.push(DayContacts.empty(2))
     with pytest.raises(InputError, match="shape"):
         ex.clipped_exposures(window, np.zeros((2, 2)), p1=0.1, gamma=1.0)
+
+
+@pytest.mark.parametrize("weight", [1e-16, 3e-15, 1e-12, 1e-8, 1e-6, 1e-3])
+def test_the_sensitivity_of_linear_covers_its_rounding(weight):
+    """20,000 windows each in which the messages of one day go from nothing to everything."""
+    n, reach = 20_000, exposure_reach(0.02, 1.0)
+    rng = np.random.default_rng(5)
+    weights = weight * rng.random((3, n))
+    form = LinearForm(scores=rng.random(n), weights=weights, lifts=np.empty((0, n)))
+    counts = np.ones((3, n), dtype=np.int32)
+    moved = rng.random((3, n)) * reach
+    found = []
+    for said in (0.0, reach / (1 + 1e-9)):
+        moved[1] = said
+        found.append(
+            linear_statistic(
+                form, moved, counts, np.zeros((3, n)), reach=reach, mu=1.0, budget=None
+            )
+        )
+    change = np.abs(found[0].values - found[1].values)
+    assert (change <= found[0].sensitivity).all()
+    if weight == 1e-3:
+        assert (change > 0.0).mean() > 0.9
+
+
+def test_restart_states_a_sensitivity_above_rounding():
+    window = ContactWindow(n_people=2, n_days=14)
+    for _ in range(14):
+        window.push(DayContacts.from_pairs([0], [1], n_people=2))
+    messages, outcomes = np.zeros((14, 2), np.float32), np.full((14, 2), -1, np.int8)
+    facts = facts_of(window, outcomes, messages, parameters(1e-12))
+    statistic, _ = restarted(DpfnSSettings(release="restart"), Setup(target=ONE), *facts)
+    assert statistic.sensitivity[1] > 2.0**-50
+    assert statistic.sensitivity[0] == 0.0
+
+
+def test_what_restart_costs_is_what_the_guarantees_say():
+    """The row of `restart` in docs/guarantees.md, computed from the code."""
+    text = (Path(__file__).parents[1] / "docs" / "guarantees.md").read_text("utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| `restart` |"))
+    found = []
+    for score in Score:
+        settings = DpfnSSettings(release="restart", score=score)
+        window = ContactWindow(n_people=2, n_days=14)
+        window.push(DayContacts.from_pairs([0], [1], n_people=2))
+        said, tests = np.zeros((1, 2), np.float32), np.full((1, 2), -1, np.int8)
+        facts = facts_of(window, tests, said, parameters(0.02), errors=PAPER_TESTS)
+        _, lifetime = restarted(settings, Setup(target=ONE), *facts)
+        factors = (lifetime.contact_factor, lifetime.pair_factor)
+        found.append([epsilon_of_mu(ONE.mu * factor, 1e-3) for factor in factors])
+    (contact, pair), (contact_exposed, pair_exposed) = found
+    expected = f"{contact:.2f} / {contact_exposed:.2f} | {pair:.1f} / {pair_exposed:.1f}"
+    assert row == f"| `restart` | {expected} |"

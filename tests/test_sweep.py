@@ -27,6 +27,8 @@ from dnatrace.sweeps.sweep import expand, read_sweep, sweep
 from tests.forked_sweeps import in_process
 from tests.sweep_stores import contents, count, wait_until
 
+from .command_line import run as dnatrace
+
 SMALL = {"people": 60, "days": 3, "initially_infected": 8}
 KILLS = 20
 GRID = """
@@ -451,3 +453,23 @@ def test_a_run_that_kills_its_workers_is_reported():
     assert heard[:-1] == [None] * (attempts.MOST_DEATHS - 1)
     assert list(queue.waiting) == [fatal] * (attempts.MOST_DEATHS - 1)
     assert heard[-1].error == "3 workers died of it (exit code -9)"
+
+
+def test_a_sweep_says_that_peaks_still_rise(tmp_path):
+    (tmp_path / "s.toml").write_text("seeds = [1]\nmethod = 'none'\npeople = 300\ndays = 12\n")
+    done = dnatrace("sweep", "s.toml", "--store", "runs", "-q", cwd=tmp_path)
+    assert "(still rising)" in done.stdout
+    (tmp_path / "s.toml").write_text("seeds = [1, 2]\nmethod = 'none'\npeople = 300\ndays = 12\n")
+    done = dnatrace("sweep", "s.toml", "--store", "runs", "-q", cwd=tmp_path)
+    assert re.search(r"\(still rising in [12] of 2\)", done.stdout)
+    answer = json.loads(
+        dnatrace("sweep", "s.toml", "--store", "runs", "-q", "--json", cwd=tmp_path).stdout
+    )
+    assert f"in {answer['results'][0]['runs_still_rising']} of 2)" in done.stdout
+
+
+def test_seeds_of_a_sweep_that_stand_there_twice_are_refused(tmp_path):
+    (tmp_path / "study.toml").write_text("preset = 'quick'\nseeds = [1, 2, 1]\n")
+    done = dnatrace("sweep", "study.toml", "--store", "runs", cwd=tmp_path)
+    line = "seeds: one of them is given twice, which would count it twice"
+    assert (done.returncode, done.stderr) == (2, f"dnatrace: study.toml: {line}\n")

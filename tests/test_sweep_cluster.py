@@ -25,7 +25,10 @@ from tests.sweep_stores import contents, count, wait_until
 
 pytest.importorskip("distributed")
 
+
 from verification import cluster as verified
+
+from .command_line import run
 
 GRID = """
 people = 400
@@ -253,3 +256,12 @@ def test_something_that_listens_and_says_nothing_is_no_scheduler(monkeypatch):
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(InputError, match="no Dask scheduler answers: something listens there"):
             clusters._connect(address)
+
+
+def test_an_address_of_a_cluster_that_is_none_is_one_line(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "study.toml").write_text("preset = 'quick'\npeople = 60\nseeds = [1]\n")
+    done = run("sweep", "study.toml", "--store", "runs", "--cluster", "nowhere", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("dnatrace: nowhere: no Dask scheduler answers: ")
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,202 @@
+"""Arguments in Python: whatever is wrong with one is named in a line."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dnatrace as dt
+from dnatrace.errors import InputError
+from dnatrace.privacy.accounting import Target
+
+SMALL = {"people": 150, "days": 4, "initially_infected": 5}
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        (3, "give a list"),
+        ([1, 1], "twice"),
+        (["1"], "give a list"),
+        ([1, -1], "at least 0, not -1"),
+        ([True, 2], "not True"),
+        (np.array([True]), "not True"),
+        ([2**63], "below 2.63, not 9223372036854775808"),
+    ],
+)
+def test_wrong_seeds_are_named(seeds, message):
+    with pytest.raises(InputError, match=message):
+        dt.compare([dt.RunConfig(**SMALL)], seeds=seeds)
+
+
+def test_a_script_without_a_guard_is_told_in_one_line(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import dnatrace as dt\n"
+        f"dt.compare([dt.RunConfig(method='random', **{SMALL})], seeds=[1, 2])\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "bootstrapping" not in done.stderr
+    assert done.stderr.count("Traceback") == 1
+    assert 'must do so under `if __name__ == "__main__":`' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_people": "3"}, "n_people must be a whole number, not '3'"),
+        ({"n_days": 7.5}, "n_days must be a whole number, not 7.5"),
+        ({"rounds": True}, "rounds must be a whole number, not True"),
+        ({"levels": 2.5}, "levels must be a whole number, not 2.5"),
+        ({"parameters": {"p1": 0.1}}, "parameters must be a SeirParameters, not {'p1': 0.1}"),
+        ({"test_errors": 0.1}, "test_errors must be a TestErrors, not 0.1"),
+    ],
+)
+def test_wrong_arguments_of_infer_are_named(wrong, message):
+    with pytest.raises(InputError) as raised:
+        dt.infer(np.array([[0, 1, 2]]), np.array([[0, 4, 1]]), **wrong)
+    assert str(raised.value) == message
+
+
+def test_sizes_may_be_numbers_of_numpy():
+    rows = np.array([[0, 1, 2], [1, 0, 2]])
+    beliefs = dt.infer(rows, np.empty((0, 3)), n_people=np.int64(2), n_days=rows[:, 2].max() + 1)
+    assert beliefs.shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        ({"file": "nosuch.toml"}, "nosuch.toml: no such file"),
+        ({"file": 5}, "file: expected a path, not 5"),
+        ({"settings": "people=300"}, "settings: expected a list like"),
+        ({"settings": [5]}, "settings: expected a list like"),
+        ({"overrides": "x"}, "overrides: expected values by key, not 'x'"),
+        ({"overrides": {5: 1}}, "overrides: expected values by key"),
+    ],
+)
+def test_wrong_kinds_given_to_load_config_are_named(arguments, culprit):
+    with pytest.raises(dt.InputError, match=re.escape(culprit)):
+        dt.load_config(**arguments)
+
+
+CONTACTS = np.array([[0, 1, 2], [1, 0, 2]])
+
+
+TESTS = np.array([[0, 4, 1]])
+
+
+NO_NUMBERS = ["a", "0.5", b"x", [1], {}, None, True, 1j, np.array([1.0, 2.0]), object]
+
+
+@pytest.mark.parametrize("wrong", [w for w in NO_NUMBERS if w is not None], ids=repr)
+def test_a_clip_that_is_no_number_is_named(wrong):
+    with pytest.raises(dt.InputError, match="clip must be a number, not "):
+        dt.infer(CONTACTS, TESTS, n_people=3, n_days=7, clip=wrong)
+
+
+@pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        (dt.privacy.gaussian_sigma, ("epsilon", "delta", "sensitivity")),
+        (dt.privacy.gaussian_epsilon, ("sigma", "delta", "sensitivity")),
+        (dt.privacy.gaussian_delta, ("sigma", "epsilon", "sensitivity")),
+        (Target, ("epsilon", "delta")),
+    ],
+)
+def test_budgets_that_are_no_numbers_are_named(function, names, wrong):
+    right = dict.fromkeys(names, 0.5)
+    function(**right)
+    for name in names:
+        with pytest.raises(dt.InputError, match=f"{name} must be a number, not "):
+            function(**right | {name: wrong})
+
+
+def test_noise_beyond_all_numbers_is_refused():
+    with pytest.raises(dt.InputError, match="needs noise beyond all numbers"):
+        dt.privacy.gaussian_sigma(epsilon=1.0, delta=1e-3, sensitivity=1e308)
+
+
+@pytest.mark.parametrize("wrong", [5, [1], {"a": 1}, np.array([1, 2])], ids=repr)
+def test_names_that_are_no_texts_are_named(wrong):
+    for name in ("preset", "scenario"):
+        with pytest.raises(dt.InputError, match=f"{name}: expected a name, not "):
+            dt.load_config(**{name: wrong})
+
+
+def small():
+    return dt.load_config(preset="quick", overrides={"people": 60, "days": 3, "method": "none"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"track": 5}, "track must be a function, not 5"),
+        ({"watch": "x"}, "watch must be a function, not 'x'"),
+        ({"method": object(), "name": 5}, "name must be a text, not 5"),
+    ],
+)
+def test_wrong_kinds_given_to_run_are_named(arguments, message):
+    with pytest.raises(dt.InputError, match=re.escape(message)):
+        dt.run(small(), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"workers": 1.5}, "workers must be a whole number, not 1.5"),
+        ({"workers": float("nan")}, "workers must be a whole number, not nan"),
+        ({"workers": 0}, "workers must be at least 1, not 0"),
+        ({"store": 5}, "store must be a path, not 5"),
+        ({"cluster": 5}, "cluster must be a text, not 5"),
+        ({"track": 5}, "track must be a function, not 5"),
+        ({"seeds": b"x"}, "seeds: give a list such as [1, 2, 3], not b'x'"),
+        ({"baseline": np.array([1, 2])}, "baseline '[1 2]' is not among the labels: 'a'"),
+    ],
+)
+def test_wrong_kinds_given_to_compare_are_named(arguments, message):
+    with pytest.raises(dt.InputError, match=re.escape(message)):
+        dt.compare({"a": small()}, **{"seeds": [1]} | arguments)
+
+
+def test_labels_and_metrics_that_a_comparison_has_not_are_named():
+    study = dt.compare({"a": small()}, seeds=[1, 2], workers=1)
+    for call, message in (
+        (lambda: study.spread("b", "deaths"), "label 'b' is not among the labels: 'a'"),
+        (lambda: study.spread([1], "deaths"), "label '[1]' is not among the labels: 'a'"),
+        (lambda: study.spread("a", "death"), "metric 'death' is not among the numbers of a"),
+        (lambda: study.spread("a", "method"), "metric 'method' is not among the numbers of a"),
+        (
+            lambda: study.table(["peak"]),
+            "metric 'peak' is not among the numbers of a summary: peak",
+        ),
+        (lambda: study.table("deaths"), "metrics: give a list such as ['deaths'], not a text"),
+        (lambda: study.difference("a", "b", "deaths"), "label 'b' is not among"),
+    ):
+        with pytest.raises(dt.InputError, match=re.escape(message)):
+            call()
+
+
+@pytest.mark.parametrize("kind", [dt.ContactWindow, dt.TestLog])
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"n_people": 1.5, "n_days": 2}, "n_people must be a whole number, not 1.5"),
+        ({"n_people": 3, "n_days": float("inf")}, "n_days must be a whole number, not inf"),
+        ({"n_people": 3, "n_days": "2"}, "n_days must be a whole number, not '2'"),
+        ({"n_people": 3, "n_days": 10**30}, "days are more than 10000"),
+    ],
+)
+def test_sizes_of_windows_and_logs_that_cannot_be_are_named(kind, sizes, message):
+    for make in (kind, lambda **given: kind.from_rows(np.array([[0, 1, 1]]), **given)):
+        with pytest.raises(dt.InputError, match=message):
+            make(**sizes)
+
+
+def test_a_day_that_is_none_is_named():
+    with pytest.raises(dt.InputError, match="a day must be a DayContacts, not 'x'"):
+        dt.ContactWindow(n_people=3, n_days=2).push("x")

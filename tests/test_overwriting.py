@@ -1,0 +1,91 @@
+"""Results that exist, files of other commands and labels are replaced when asked for alone."""
+
+import json
+
+import pytest
+
+from .command_line import run
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "contacts.csv").write_text("sender,receiver,day\n0,1,2\n1,0,2\n1,2,3\n")
+    (tmp_path / "tests.csv").write_text("person,day,positive\n0,4,1\n2,1,0\n")
+    return tmp_path
+
+
+def test_results_are_replaced_by_force_alone(files):
+    order = ["infer", "contacts.csv", "tests.csv", "-q", "--out", "beliefs.csv"]
+    audit = ["audit", "--draws", "2000", "-q", "--out", "audit.json"]
+    attack = ["attack", "--draws", "200", "-q", "--out", "attack.png"]
+    names = [*order[:-2], "--id-map", "names.csv"]
+    export = ["export", "dna", "dna.onnx", "-q"]
+    orders = ((order, "beliefs.csv"), (audit, "audit.json"), (attack, "attack.png"))
+    for command, name in (*orders, (names, "names.csv"), (export, "dna.onnx")):
+        assert run(*command, cwd=files).returncode == 0
+        (files / name).write_text("mine")
+        again = run(*command, cwd=files)
+        assert again.returncode == 2
+        assert again.stderr == f"dnatrace: {name}: exists already; --force replaces it\n"
+        assert (files / name).read_text() == "mine"
+        assert run(*command, "--force", cwd=files).returncode == 0
+        assert (files / name).read_bytes() != b"mine"
+
+
+def test_pages_and_audits_have_their_suffix(files):
+    stored = run("run", "--preset", "quick", "--people", 150, "--days", 3, "--out", "r", "-q",
+                      cwd=files)  # fmt: skip
+    assert stored.returncode == 0
+    before = (files / "contacts.csv").read_text()
+    for command in (["report", "r"], ["audit", "--draws", "2000"]):
+        done = run(*command, "--out", "contacts.csv", "-q", cwd=files)
+        assert done.returncode == 2
+        assert "contacts.csv: the name must end in ." in done.stderr
+    assert (files / "contacts.csv").read_text() == before
+
+
+def test_a_report_replaces_pages_and_nothing_else(tmp_path):
+    small = ("--people", "60", "--days", "3", "--method", "none", "-q")
+    assert run("run", *small, "--out", "runs", cwd=tmp_path).returncode == 0
+    (tmp_path / "notes.html").write_text("mine")
+    done = run("report", "runs", "--out", "notes.html", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "notes.html").read_text()) == (2, "mine")
+    for _ in range(2):  # a page of ours may be made anew
+        assert run("report", "runs", "--out", "page.html", cwd=tmp_path).returncode == 0
+    assert run("report", "runs", "--out", "notes.html", "--force", cwd=tmp_path).returncode == 0
+    (tmp_path / "runs" / "report.html").write_text("mine")
+    done = run("report", "runs", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "runs" / "report.html").read_text()) == (2, "mine")
+    assert run("report", "runs", "--force", cwd=tmp_path).returncode == 0
+    assert run("report", "runs", cwd=tmp_path).returncode == 0  # a page of its own is replaced
+
+
+def test_a_label_that_is_replaced_is_told(tmp_path):
+    small = ("run", "--people", "60", "--days", "3", "--method", "none", "--out", "runs")
+    assert "becomes" not in run(*small, "--label", "first", cwd=tmp_path).stderr
+    done = run(*small, "--label", "second", cwd=tmp_path)
+    assert "the label 'first' of this run becomes 'second'" in done.stderr
+
+
+def test_an_empty_label_takes_the_name_away(tmp_path):
+    small = ("run", "--preset", "quick", "--people", 60, "--days", 3, "--out", "runs", "--label")
+    for label in ("first", ""):
+        assert run(*small, label, cwd=tmp_path).returncode == 0
+    (row,) = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert not row["label"]
+
+
+def test_a_foreign_page_is_kept_under_either_ending(tmp_path):
+    store = "--preset", "quick", "--people", 60, "--days", 3, "--out", "runs"
+    assert run("run", *store, cwd=tmp_path).returncode == 0
+    for name in ("mine.html", "mine.htm"):
+        (tmp_path / name).write_text("mine")
+        done = run("report", "runs", "--out", name, cwd=tmp_path)
+        assert done.stderr == f"dnatrace: {name}: exists already; --force replaces it\n"
+        assert (tmp_path / name).read_text() == "mine"
+    done = run("list", "runs", "--csv", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "dnatrace: --csv, --json: choose one of them\n")
+    (tmp_path / "runs" / "0123456789abcdef").mkdir()
+    done = run("list", "runs", cwd=tmp_path)
+    line = "warning: runs/0123456789abcdef: is not a complete run; this run is left out\n"
+    assert (done.returncode, done.stderr) == (0, line)
