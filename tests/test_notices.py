@@ -210,11 +210,13 @@ def test_what_is_switched_on_is_not_told_and_names_a_run(caplog):
 
 
 CHANGED = {
-    "rounds": 1,
-    "infection_from_outside": 0.02,
-    "transmission_per_contact": 0.2,
-    "exposed_to_infected": 0.9,
-    "infected_to_removed": 0.9,
+    "seir.rounds": 1,
+    "seir.infection_from_outside": 0.02,
+    "seir.transmission_per_contact": 0.2,
+    "seir.exposed_to_infected": 0.9,
+    "seir.infected_to_removed": 0.9,
+    "tests.believed_false_positive_rate": 0.2,
+    "tests.believed_false_negative_rate": 0.3,
 }
 
 
@@ -227,9 +229,10 @@ def test_what_phones_believe_names_a_run_where_it_has_an_effect(method, preset, 
     usual = run(plain)
     for key, value in CHANGED.items():
         caplog.clear()
-        config = load_config(preset=preset, overrides=small, settings=[f"seir.{key}={value}"])
-        idle = ("seir", key) in config.idle()
-        assert (f"seir.{key}" in caplog.text) is idle
+        config = load_config(preset=preset, overrides=small, settings=[f"{key}={value}"])
+        section, _, own = key.partition(".")
+        idle = not {(section, None), (section, own)}.isdisjoint(config.idle())
+        assert (key in caplog.text) is idle
         assert (config.digest == plain.digest) is idle
         if idle:
             found = run(config)
@@ -252,6 +255,7 @@ def test_rounds_that_are_replaced_are_told(caplog):
     [
         ("none", "tests.capacity=0.2"),
         ("none", "isolation.adherence=0.5"),
+        ("random", "tests.believed_false_positive_rate=0.3"),
         ("fn", "privacy.noise=secure"),
         ("fn", "privacy.epsilon=3"),
     ],

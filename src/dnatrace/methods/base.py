@@ -181,6 +181,8 @@ class MethodSettings(Plugin):
     reads_transmission: ClassVar[bool] = True
     # Whether the phones' model of the disease, p0, g and h, has an effect; no message does without.
     reads_model: ClassVar[bool] = True
+    # Whether what phones believe about errors of tests has an effect.
+    reads_test_errors: ClassVar[bool] = True
     # Whether it remembers the contacts of each newest day, and so misses days that are filled
     # later.
     reads_newest_day: ClassVar[bool] = False

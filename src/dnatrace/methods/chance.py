@@ -16,6 +16,7 @@ class RandomSettings(MethodSettings):
 
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
+    reads_test_errors: ClassVar[bool] = False
     name: Literal["random"] = setting("random", NAME)
 
     def build(self, setup: Setup) -> Method:
@@ -28,6 +29,7 @@ class NoneSettings(MethodSettings):
 
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
+    reads_test_errors: ClassVar[bool] = False
     gives_tests: ClassVar[bool] = False
     name: Literal["none"] = setting("none", NAME)
 

@@ -18,6 +18,7 @@ class OracleSettings(MethodSettings):
 
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
+    reads_test_errors: ClassVar[bool] = False
     name: Literal["oracle"] = setting("oracle", NAME)
 
     def build(self, setup: Setup) -> Method:

@@ -34,6 +34,7 @@ class TraditionalSettings(MethodSettings):
 
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
+    reads_test_errors: ClassVar[bool] = False
     name: Literal["traditional"] = setting("traditional", NAME)
     release: TraditionalRelease = setting(TraditionalRelease.GAUSSIAN, RELEASE)
 

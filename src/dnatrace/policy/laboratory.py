@@ -14,6 +14,9 @@ from dnatrace.seir import ErrorRates, State, TestErrors
 from dnatrace.settings import Days, Share, setting
 from dnatrace.simulators.base import SEIR_OF_COURSE, CourseState
 
+# What phones believe about errors of tests, next to what is true.
+BELIEVED = tuple(f"believed_{name}" for name in ErrorRates.model_fields)
+
 
 class Detects(StrEnum):
     """In which states a swab detects an infection."""
@@ -61,8 +64,8 @@ class TestRules(SwabErrors):
     def believed(self) -> TestErrors:
         """What the phones' model believes about tests."""
         rates = {}
-        for name in ErrorRates.model_fields:
-            believed = getattr(self, f"believed_{name}")
+        for name, key in zip(ErrorRates.model_fields, BELIEVED, strict=True):
+            believed = getattr(self, key)
             rates[name] = getattr(self, name) if believed is None else believed
         return TestErrors(**rates)
 

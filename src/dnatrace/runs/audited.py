@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from dnatrace.policy.laboratory import BELIEVED
 from dnatrace.runs.config import RunConfig
+from dnatrace.seir import ErrorRates
 
-_RATES = ("false_positive_rate", "false_negative_rate")
-_TEST_ERRORS = (*_RATES, *(f"believed_{name}" for name in _RATES))  # what phones believe
+_TEST_ERRORS = (*ErrorRates.model_fields, *BELIEVED)
 _SECTIONS = ("method", "privacy", "seir")
 _ACTING = ("policy", "isolation", "tests")
 # Settings that an audit depends on; of a policy whether phones keep a diary, with another decoder.

@@ -25,7 +25,7 @@ from dnatrace.policy.base import PolicySettings
 from dnatrace.policy.catalogue import POLICIES
 from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.isolation import IsolationRules
-from dnatrace.policy.laboratory import TestRules
+from dnatrace.policy.laboratory import BELIEVED, TestRules
 from dnatrace.privacy.noise import Noise
 from dnatrace.runs import notices
 from dnatrace.runs.nesting import check_kinds, flatten, merge, nested, parse_setting, read_run_file
@@ -224,6 +224,8 @@ class RunConfig(Settings):
             idle += [("tests", None), ("isolation", None), ("policy", None)]
         elif not self.method.gives_tests:
             idle += [("tests", "capacity"), *(("policy", key) for key in self.policy.by_score)]
+        if ("tests", None) not in idle and not self.method.reads_test_errors:
+            idle += [("tests", key) for key in BELIEVED]
         if self.exchange is not ExchangeKind.ROUNDS or not self.method.reads_messages:
             idle += [("seir", "rounds")]
         if not self.method.reads_model:
