@@ -412,12 +412,13 @@ def bounded(world, method, **known):
 
 
 def test_a_decoder_of_other_numbers_is_refused(tmp_path):
-    with pytest.raises(InputError, match="reads tallies, not head counts, daily"):
-        HeadcountSettings(decoder="tally").build(RunConfig().method_setup())
+    for name in ("tally", "public-facts"):
+        with pytest.raises(InputError, match="reads no head counts; needed: head counts, daily"):
+            HeadcountSettings(decoder=name).build(RunConfig().method_setup())
     path = tmp_path / "news.safetensors"
     write_decoder(path, random_decoder(NEWS))
     assert load_decoder(path).heads == NEWS
-    with pytest.raises(InputError, match="reads head counts, news, not head counts, daily"):
+    with pytest.raises(InputError, match="reads head counts, news; needed: head counts, daily"):
         HeadcountSettings(decoder=str(path)).build(RunConfig().method_setup())
 
 

@@ -251,6 +251,18 @@ def test_every_file_of_a_command_is_looked_for(target, fresh, files, tmp_path):
         reproduction_files.keep_others(tmp_path, stems, "command", force=False)
 
 
+def test_data_of_the_same_name_elsewhere_are_other_data(tmp_path):
+    """The command that is kept beside results tells them apart, without folders of a machine."""
+
+    def told(data):
+        of = {"method": None, "quick": False, "fresh": False, "seeds": None, "simulator": None}
+        return commands._command_line(commands.Target.AUC, data=data, **of)
+
+    assert told(Path("a/runs")) == "dnatrace reproduce auc --data a/runs"
+    assert told(Path("a/runs")) != told(Path("b/runs"))
+    assert told(tmp_path / "runs") == "dnatrace reproduce auc --data runs"
+
+
 @pytest.mark.parametrize(("target", "method"), [("figure", "none"), ("table", "dpfn")])
 def test_a_method_without_claims_is_refused_where_nothing_is_written(target, method):
     with pytest.raises(InputError, match=f"no claim of the paper's {target} concerns .*{method}"):

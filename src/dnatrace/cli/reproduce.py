@@ -157,7 +157,8 @@ def _command_line(
     parts += ["--fresh"] if fresh else []
     parts += [f"--seeds {seeds}"] if seeds is not None else []
     parts += [f"--simulator {quote(simulator)}"] if simulator is not None else []
-    parts += [f"--data {quote(data.name)}"] if data is not None else []
+    if data is not None:
+        parts += [f"--data {quote(data.name if data.is_absolute() else data.as_posix())}"]
     return " ".join(parts)
 
 

@@ -149,9 +149,9 @@ class Headcount(PrivateMethod):
             raise InputError(f"a window of {self.setup.window_days} days: decoders read {WINDOW}")
         heads = self.decoder.heads
         if heads is None or heads.release != self.variant:
-            made = "tallies" if heads is None else f"head counts, {heads.release}"
+            made = "no head counts" if heads is None else f"head counts, {heads.release}"
             raise InputError(
-                f"decoder '{self.decoder.name}' reads {made}, not head counts, {self.variant}"
+                f"decoder '{self.decoder.name}' reads {made}; needed: head counts, {self.variant}"
             )
 
     @property
