@@ -197,6 +197,25 @@ def test_what_is_switched_off_is_told_and_names_no_run(simulator, line, caplog):
     assert caplog.text.count(line) == 2  # a configuration that is loaded says so each time
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"people": 1000}, "infects 50 of 10,000 people at first, and 50 of the 1,000 here"),
+        ({"people": 100_000}, "50 of the 100,000 here; initially_infected=500 is the same share"),
+        ({"people": 20}, "20 of the 20 here; initially_infected=1 is the same share"),
+        ({"people": 1000, "initially_infected": 5}, None),
+        ({"people": 10_000}, None),
+        ({}, None),
+    ],
+)
+def test_first_infections_of_a_scenario_are_meant_for_its_own_city(changes, told, caplog):
+    notices._TOLD.clear()
+    for _ in range(2):
+        load_config(scenario="autumn", overrides={"method": "fn"} | changes)
+    assert caplog.text.count("is the same share") == (told is not None)
+    assert told is None or told in caplog.text
+
+
 def test_what_is_switched_on_is_not_told_and_names_a_run(caplog):
     plain = {"method": "none", "people": 60, "days": 3}
     on = [

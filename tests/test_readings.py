@@ -322,6 +322,9 @@ def test_files_of_the_search(here, tmp_path, monkeypatch, capsys):
     page = (tmp_path / "readings-search.md").read_text()
     assert "SMALL VERSION: 60 people, 3 days, 2 seeds" in page
     assert "no datasets were given" in page
+    for said in (page, told["conclusion"]):
+        assert "which says nothing about the paper" in said
+        assert "Best reading: " not in said
     assert "`dnatrace reproduce readings --quick --fresh`" in page
     assert all(option.evidence in page for place in PLACES for option in place.options)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
@@ -344,7 +347,12 @@ def test_readings_are_tried_on_the_authors_simulator_where_it_is_installed(monke
     told = [claim.claim for claim in found.claims if claim.claim.endswith("[openabm]")]
     assert len(told) == len(found.claims) / 2
     page = search_files.findings_files(found, "x")["readings-search.md"].decode()
+    assert "Best reading: " in page
     assert "On the simulator `openabm`, 4 seeds from 601" in page
+    for heading, rows in search_files.trials_told(found.worlds[0]):
+        peaks = rows[0]["peaks"].split(", ")
+        assert len(peaks) == heading.count("dpfn-s ") + heading.count("dna ") == 5
+        assert all(" ± " in peak for peak in peaks)
     assert "not installed" not in page
     asked.clear()
     alone = search_files.find(FULL, store=tmp_path, simulator="openabm")

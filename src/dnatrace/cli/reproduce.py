@@ -280,15 +280,14 @@ def _search_readings(
     found = search_files.find(size, fresh=fresh, most=seeds, simulator=simulator, data=data, **how)
     if out is not None:
         write_all(search_files.findings_files(found, command_line), out)
-    best = found.reading.differences()
-    told = ", ".join(f"{place}: {option}" for place, option in best.items()) or "ours"
+    trials = [told for world in found.worlds for told in search_files.trials_told(world)]
     claims = [claim.as_json() for claim in found.claims]
     return Answer(
         values=found.as_json(),
         shown=[
             *found.notes,
-            *(table(search_files.trial_lines(w.search.trials)) for w in found.worlds),
-            f"Best reading: {told}",
+            *(shown for heading, rows in trials for shown in (heading, table(rows))),
+            found.conclusion,
             *([_claim_table(claims)] if claims else []),
             *([f"Written to {out}"] if out is not None else []),
         ],

@@ -56,16 +56,28 @@ class Findings:
         worlds: the city, and the authors' simulator where it is installed.
         areas: the areas under the curve, by dataset; empty without datasets.
         notes: what a reader must know.
+        is_small: whether the runs were small: what they choose says nothing about the paper.
     """
 
     worlds: tuple[World, ...]
     areas: tuple[AreaTrial, ...]
     notes: tuple[str, ...]
+    is_small: bool = False
 
     @property
     def reading(self) -> Reading:
         """The outcome: the reading found on the city, with the options that the areas decide."""
         return with_areas(self.worlds[0].search.reading, self.areas)
+
+    @property
+    def conclusion(self) -> str:
+        """Which reading was found, in a sentence, and what that says about the paper."""
+        differences = self.reading.differences()
+        best = ", ".join(f"{place}: {option}" for place, option in differences.items())
+        named = f"{best or 'ours'}; elsewhere ours."
+        if self.is_small:
+            return f"Where this small search ends, which says nothing about the paper: {named}"
+        return f"Best reading: {named}"
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -94,6 +106,8 @@ class Findings:
     def as_json(self) -> dict[str, Any]:
         """Return plain values: the best reading, trials, verdicts, areas."""
         return {
+            "is_small": self.is_small,
+            "conclusion": self.conclusion,
             "best_reading": self.reading.differences(),
             "cost_of_a_release_at_epsilon_1": _costs(self.reading),
             "trials": trial_rows(self.worlds),
@@ -161,7 +175,7 @@ def find(
             else None
         )
         worlds.append(World(simulator=name, search=found, final=final))
-    return Findings(worlds=tuple(worlds), areas=areas, notes=tuple(notes))
+    return Findings(worlds=tuple(worlds), areas=areas, notes=tuple(notes), is_small=size.is_small)
 
 
 def findings_files(found: Findings, command: str) -> dict[str, bytes]:
@@ -225,9 +239,7 @@ def _costs(reading: Reading) -> dict[str, float]:
 
 
 def _score_lines(found: Findings) -> list[str]:
-    differences = found.reading.differences()
-    best = ", ".join(f"{place}: {option}" for place, option in differences.items())
-    lines = [f"Best reading: {best or 'ours'}; elsewhere ours.", ""]
+    lines = [found.conclusion, ""]
     costs = ", ".join(f"`{m}` ε = {cost:.2f}" for m, cost in _costs(found.reading).items())
     lines += [f"- What a release that states ε = 1 costs then, own tests aside: {costs}."]
     for world in found.worlds:
@@ -316,8 +328,24 @@ def _place_table() -> list[str]:
     return [told, "", *markdown_table(["place", "option", "evidence"], rows)]
 
 
-def trial_lines(trials: Sequence[Trial]) -> list[dict[str, str]]:
-    """Return what a terminal shows about trials."""
+def trials_told(world: World) -> list[tuple[str, list[dict[str, str]]]]:
+    """Return what a terminal shows of the trials of each method: a heading, and rows."""
+    told = []
+    for methods in dict.fromkeys(trial.methods for trial in world.search.trials):
+        trials = [trial for trial in world.search.trials if trial.methods == methods]
+        numbers = dict.fromkeys(number for trial in trials for number in trial.means)
+        columns = ", ".join(f"{method} {_short(scenario)}" for method, scenario in numbers)
+        told.append(
+            (
+                f"{world.simulator}. met: our interval overlaps the published one; peaks in ‰ ± "
+                f"half of the 90 % interval: {columns}",
+                _trial_rows(trials),
+            )
+        )
+    return told
+
+
+def _trial_rows(trials: Sequence[Trial]) -> list[dict[str, str]]:
     return [
         {
             "place": trial.place,
@@ -325,7 +353,7 @@ def trial_lines(trials: Sequence[Trial]) -> list[dict[str, str]]:
             "met": f"{trial.score.hits} of {trial.score.numbers}",
             "rank": f"{trial.score.rank_correlation:.2f}",
             "distance": f"{trial.score.distance:.2f}",
-            "peaks": " ".join(f"{mean:.1f}" for mean, _ in trial.means.values()),
+            "peaks": ", ".join(map(_cell, trial.means.values())),
         }
         for trial in trials
     ]

@@ -307,6 +307,7 @@ def load_config(
             raise InputError(f"{file}: {error}") from None
         raise
     notices.tell_what_is_idle(given, config, CATALOGUES)
+    notices.tell_of_scenario(scenario, given, config)
     one_by_one = [flatten(parse_setting(text, SHORTCUTS)) for text in settings]
     notices.tell_idle_settings([key for keys in one_by_one for key in keys], config)
     return config

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dnatrace.plugins import Catalogue
 from dnatrace.policy.stays import most_of
+from dnatrace.runs.scenarios import read_scenario
 from dnatrace.runs.sections import P1
 
 if TYPE_CHECKING:
@@ -50,6 +51,27 @@ def tell_of_run(config: "RunConfig", n_people: int) -> None:
     """Report what there is to say of a run that begins, with `n_people` people."""
     tell_new(config)
     tell_too_small(config, n_people)
+
+
+def tell_of_scenario(name: str | None, given: Mapping[str, Any], config: "RunConfig") -> None:
+    """Report once a process that a scenario's first infections are meant for a larger city.
+
+    Or for a smaller one: their number is as sourced, not in proportion to the people of a run.
+    """
+    scenario = None if name is None else read_scenario(name)
+    first = scenario.settings.get("initially_infected") if scenario is not None else None
+    meant, people = type(config).model_fields["people"].default, config.n_people
+    if scenario is None or first is None or people is None or "initially_infected" in given:
+        return
+    same = max(1, round(first * people / meant))
+    line = (
+        f"scenario '{scenario.name}' infects {first} of {meant:,} people at first, and "
+        f"{config.n_initially_infected} of the {people:,} here; initially_infected={same} is the "
+        "same share"
+    )
+    if same != first and line not in _TOLD:
+        _LOG.warning("%s", line)
+        _TOLD.add(line)
 
 
 def tell_new(config: "RunConfig") -> None:
