@@ -39,6 +39,8 @@ NEWER_COSTS = (
     "scores_noised",
     "simulated",
     "unfinished",
+    "target_kept",
+    "target_life_epsilon",
 )  # of its privacy
 # Columns and keys that have another name now than when the digests were made.
 RENAMED = {"isolated_exposed_or_infected": "isolated_ill"}

@@ -37,6 +37,30 @@ def test_the_command_is_load_config_with_overrides(method, monkeypatch):
     assert load_config(overrides=overrides).digest == command
 
 
+TABLE = {"policy": {"noise": "secure"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "overrides", "file"),
+    [
+        (["policy=threshold", "policy.noise=secure"], {}, ""),
+        (["policy.noise=secure", "policy=threshold"], {}, ""),
+        (["policy={name='threshold'}", "policy.noise=secure"], {}, ""),
+        ([], {"policy": "threshold", "policy.noise": "secure"}, ""),
+        ([], {"policy.noise": "secure", "policy": "threshold"}, ""),
+        (["policy=threshold"], TABLE, ""),
+        (["policy.noise=secure"], {}, "policy = 'threshold'\n"),
+        (["policy=threshold"], {}, "policy.noise = 'secure'\n"),
+    ],
+)
+def test_a_name_and_a_setting_of_a_plug_in_add_up_in_any_order(settings, overrides, file, tmp_path):
+    """One replaced the other: the highest scores, or noise that protects nobody, were run."""
+    path = tmp_path / "run.toml"
+    path.write_text(file)
+    config = load_config(settings=settings, overrides=overrides, file=path)
+    assert (config.policy.name, config.policy.noise) == ("threshold", "secure")
+
+
 def test_run_config_applies_no_preset():
     """So for two methods it is not what the command line runs, as its docstring says."""
     plain = {method: RunConfig(method=method).digest for method in METHODS.names}

@@ -126,13 +126,15 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
     Example: dnatrace privacy ledger runs/b9a775d109d6eb21
     """
     from dnatrace.runs import checked
+    from dnatrace.runs.presentation import beyond_units
 
     stored = checked.read_ledger(run)
+    privacy = checked.read_summary(run).get("privacy", {})
     spent = stored["spent"]
     units = [_cost(unit, spent) for unit in ("person", "release", "score", "contact", "pair")]
     noised = any(row["kind"] in ("gaussian", "unproven") for row in stored["releases"])
     noised |= spent.get("selection_epsilon") is not None
-    title = f"{spent['releases']} releases, {_verdict(spent, noised=noised)}"
+    title = f"{spent['releases']} releases, {_verdict(spent, privacy, noised=noised)}"
     newest = [
         {
             k: f"{v:.4g}" if isinstance(v, float) else "–" if v is None else str(v)
@@ -140,20 +142,26 @@ def ledger(run: Annotated[Path, Argument(help="A stored run.")]) -> Answer:
         }
         for row in stored["releases"][-5:]
     ]
-    return Answer(values=stored, shown=[title, table(units), "The last releases", table(newest)])
+    beyond = beyond_units(privacy)
+    return Answer(
+        values=stored, shown=[title, table(units), *beyond, "The last releases", table(newest)]
+    )
 
 
-def _verdict(spent: dict[str, Any], *, noised: bool) -> str:
+def _verdict(spent: dict[str, Any], privacy: dict[str, Any], *, noised: bool) -> str:
     """Return how far the costs hold; older versions did not store which noise was drawn.
 
     An ε of 0 does not mean that there was no noise: it may be so large that δ covers everything.
     """
+    from dnatrace.runs.presentation import noise_that_protects_nobody
+
     if not spent["sound"]:
         return "NOT all costs are proved and finite"
     if not noised or spent.get("protects", False):
         return "every cost is proved"
     drawn = ", ".join(spent.get("noise", ())) or "of unknown origin"
-    return f"SIMULATION: every cost is proved for ideal noise, this one protects nobody ({drawn})"
+    weak = noise_that_protects_nobody(privacy) or f"this one ({drawn})"
+    return f"SIMULATION: every cost is proved for ideal noise, and {weak} protects nobody"
 
 
 def _cost(unit: str, spent: dict[str, Any]) -> dict[str, str]:

@@ -20,6 +20,7 @@ people meeting once per day on `PAIR_DAYS` consecutive days.
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from dnatrace.errors import InputError
@@ -52,6 +53,7 @@ __all__ = [
     "Calibration",
     "Event",
     "GaussianEvent",
+    "Kept",
     "Ledger",
     "Lifetime",
     "PublicEvent",
@@ -64,6 +66,15 @@ __all__ = [
 
 SIMULATION_ONLY = "for simulation only"  # in the name of every back end that protects nobody
 SCORES, THRESHOLD = "scores", "threshold"  # what gets noise
+_ROUNDING = 1e-9  # relative: noise is calibrated by root finding
+
+
+class Kept(StrEnum):
+    """Whether what a run spent is within its target."""
+
+    MET = "met"
+    SO_FAR = "met so far"
+    NOT = "not met"
 
 
 @dataclass(slots=True)
@@ -190,6 +201,28 @@ class Ledger:
             return math.inf
         long = (math.sqrt(sum(long_pair(e.lifetime, days))) * _true_mu(e) for e in self.noised)
         return epsilon_of_mu(max(long, default=0.0), delta)
+
+    def life_epsilon(self, unit: Unit, delta: float) -> float:
+        """Return ε of a unit over its whole life, had the run gone on; infinite when unbounded.
+
+        It assumes the noise of the costliest release for every release that the unit reaches, and
+        the budget of a filter where there is one.
+        """
+        proved = unit is not Unit.PERSON or all(e.lifetime.person is not None for e in self.noised)
+        if not proved or any(isinstance(e, UnprotectedEvent) for e in self._events):
+            return math.inf
+        lives = (_true_mu(e) * e.lifetime.factor(unit) for e in self.noised)
+        return epsilon_of_mu(_filtered(self.noised, max(lives, default=0.0), unit), delta)
+
+    def kept(self, target: Target) -> Kept:
+        """Return whether a target is met: for the whole life of its unit, so far, or not."""
+        most = target.epsilon * (1.0 + _ROUNDING)
+        if self.epsilon(target.unit, target.delta) > most:
+            return Kept.NOT
+        unfinished = target.unit.value in self.unfinished
+        if unfinished and self.life_epsilon(target.unit, target.delta) > most:
+            return Kept.SO_FAR
+        return Kept.MET
 
     @property
     def person_unfinished(self) -> bool:

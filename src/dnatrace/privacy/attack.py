@@ -194,6 +194,11 @@ def in_a_hundred(share: float) -> str:
     return "over 99.9" if share > 0.999 else f"{100 * share:.1f}"
 
 
+def at_most(share: float) -> str:
+    """Return in words how often a guess is right, at most."""
+    return "nearly always" if share > 0.999 else f"at most {in_a_hundred(share)} times in 100"
+
+
 def success_limit(epsilon: float | None, delta: float) -> float:
     """Return the largest share of right guesses between two equally likely cases under (ε, δ).
 

@@ -9,12 +9,13 @@ from dnatrace.privacy.accounting import (
     THRESHOLD,
     Calibration,
     GaussianEvent,
+    Kept,
     Ledger,
     Target,
     Unit,
     UnprotectedEvent,
 )
-from dnatrace.privacy.attack import guessing_limit, in_a_hundred
+from dnatrace.privacy.attack import at_most, guessing_limit
 
 DISCLAIMER = "Research software, not a medical device."
 ADVERSARY = (
@@ -38,6 +39,7 @@ PERSON = (
     "at most √2 times as far apart. What the person's absence or the tests of others reveal is not "
     "covered."
 )
+EVER = " over all releases it reaches"
 POOLED = (2, 5, 20, 100)  # receivers who pool their scores
 LONGER_PAIRS = (30, 100)  # days on which a pair keeps meeting
 
@@ -215,9 +217,17 @@ def _verdict(ledger: Ledger, target: Target | None) -> str:
         held = "The scores have noise, but no target was stated; the costs below hold"
         return f"{held}{_for_ideal_noise(ledger)}"
     promise = f"ε = {target.epsilon:g} at δ = {target.delta:g} per {target.unit}"
-    if ledger.epsilon(target.unit, target.delta) > target.epsilon * (1.0 + 1e-9):
+    kept = ledger.kept(target)
+    if kept is Kept.NOT:
         missed = f"TARGET NOT MET: the run spent more than {promise}; the costs below hold"
         return f"{missed}{_for_ideal_noise(ledger)}"
+    if kept is Kept.SO_FAR:
+        life = _number(ledger.life_epsilon(target.unit, target.delta))
+        return (
+            f"TARGET MET SO FAR ALONE: over its whole life a {target.unit} costs up to ε = {life}, "
+            f"more than {promise}. The run ended before that; the costs below, so far, hold"
+            f"{_for_ideal_noise(ledger)}"
+        )
     if not ledger.protects:
         return (
             f"SIMULATION: with ideal noise {promise} holds, proved for every history of own tests, "
@@ -266,24 +276,25 @@ def _moved(ledger: Ledger) -> str:
 
 
 def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
-    lines = []
+    lines, so_far = [], dict.fromkeys(ledger.unfinished, ", so far")
     for d in sorted({delta, *deltas}, reverse=True):
         release, contact, pair = (
             _number(ledger.epsilon(unit, d)) for unit in (Unit.RELEASE, Unit.CONTACT, Unit.PAIR)
         )
         person = ledger.epsilon(Unit.PERSON, d)
-        tested = "" if person == float("inf") else f"{_number(person)} for one test of a person; "
+        one = f"{_number(person)} for one test of a person{so_far.get('person', '')}; "
         lines.append(
-            f"Cost at δ = {d:g}: ε = {tested}{release} for one release to one person; {contact} "
-            f"for one contact over all releases it reaches; {pair} for a pair that meets once per "
-            f"day on {PAIR_DAYS} days."
+            f"Cost at δ = {d:g}: ε = {'' if person == float('inf') else one}{release} for one "
+            f"release to one person; {contact} for one contact{so_far.get('contact', EVER)}; "
+            f"{pair} for a pair that meets once per day on {PAIR_DAYS} days"
+            f"{so_far.get('pair', '')}."
         )
     day = ledger.person_day_epsilon(delta)
     if day > ledger.epsilon(Unit.CONTACT, delta):
         lines.append(
             f"A contact is one meeting. Somebody met {ledger.meetings_per_day} times on one day, "
             f"the most in this run, is that many: at most ε = {_number(day)} at δ = {delta:g} for "
-            "all that this person says on that day."
+            f"all that this person says on that day{so_far.get('contact', '')}."
         )
     if Unit.PAIR.value in ledger.unfinished:
         lines.append(
@@ -302,7 +313,8 @@ def _costs(ledger: Ledger, delta: float, deltas: Sequence[float]) -> list[str]:
         lines.append(
             f"A score is computed from the last {reads} releases, so one score alone, seen by "
             f"somebody who sees no other, is ε = {_number(ledger.score_epsilon(delta))} at "
-            f"δ = {delta:g}. All of them together are the cost of a contact."
+            f"δ = {delta:g}{so_far.get('score', '')}. All of them together are the cost of a "
+            "contact."
         )
     true = ledger.true_epsilon(delta)
     if true is not None:
@@ -326,8 +338,8 @@ def _person(ledger: Ledger, delta: float, measured: str | None) -> str:
     return (
         f"ε = {_number(epsilon)} at δ = {delta:g} for one test result of a person, {how_long}, "
         f"against one receiver who keeps every score, {PERSON} Somebody who knows everything else "
-        f"guesses the result right at most {in_a_hundred(guessing_limit(epsilon, delta))} times in "
-        f"100. Receivers who pool their scores, by their number: {pooled}."
+        f"guesses the result right {at_most(guessing_limit(epsilon, delta))}. Receivers who pool "
+        f"their scores, by their number: {pooled}."
     )
 
 
@@ -337,14 +349,16 @@ def _odds(ledger: Ledger, delta: float) -> str:
         ledger.epsilon(unit, delta) for unit in (Unit.RELEASE, Unit.CONTACT, Unit.PAIR)
     )
     limits = [
-        in_a_hundred(guessing_limit(epsilon, delta))
+        at_most(guessing_limit(epsilon, delta))
         for epsilon in (release, ledger.score_epsilon(delta), contact, pair)
     ]
+    so_far = dict.fromkeys(ledger.unfinished, " (so far)")
     return (
         "of two equally likely values of a message, somebody who knows everything else guesses the "
-        f"right one at most {limits[0]} times in 100 from one release, {limits[1]} from one score "
-        f"alone, {limits[2]} from all releases a contact reaches, {limits[3]} from all that a pair "
-        "reaches; a coin is right 50 times."
+        f"right one {limits[0]} from one release, {limits[1]} from one score alone"
+        f"{so_far.get('score', '')}, {limits[2]} from all releases a contact reaches"
+        f"{so_far.get('contact', '')}, {limits[3]} from all that a pair reaches"
+        f"{so_far.get('pair', '')}; a coin is right 50 times."
     )
 
 
@@ -352,7 +366,7 @@ def _mechanism(ledger: Ledger) -> str:
     noised = ledger.noised
     names = sorted({event.mechanism for event in noised})
     budgets = {e.budget for e in noised if isinstance(e, GaussianEvent) and e.budget is not None}
-    text = f"Gaussian noise on the {'; '.join(names)}, {len(noised)} releases."
+    text = f"Gaussian noise, {len(noised)} releases, on: {'; '.join(names)}."
     if budgets:
         text += " A budget for every contact was fixed beforehand and is enforced by a filter."
     return text

@@ -51,6 +51,7 @@ _KINDS = {
     **dict.fromkeys(("seed", "meetings_per_day"), "a whole number"),
     **dict.fromkeys(("method", "simulator", "version", "release", "unit", "mechanism"), "a text"),
     **dict.fromkeys(("noise", "floor", "person_measured", "config_digest"), "a text"),
+    **dict.fromkeys(("target_kept",), "a text"),
     **dict.fromkeys(("peak_reached", "sound", "protects", "person_unfinished"), "true or false"),
     **dict.fromkeys(("policy_tells_of_cases",), "true or false"),
     **dict.fromkeys(("true_epsilon", "selection_epsilon"), "numbers by name"),

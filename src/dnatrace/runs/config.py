@@ -69,6 +69,7 @@ SHORTCUTS = {
     "unit": "privacy.unit",
     "noise": "privacy.noise",
     "p1": "seir.transmission_per_contact",
+    "policy": "policy.name",
     "simulator": "simulator.name",
 }
 
@@ -335,7 +336,7 @@ def _combined(
     merge(values, read_scenario(scenario).settings if scenario is not None else {})
     its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
     given: dict[str, Any] = {}
-    merge(given, of_file)
+    merge(given, _as_tables(of_file))
     for text in settings:
         merge(given, parse_setting(text, SHORTCUTS))
     given = _with_full_names(given, tell=True)
@@ -359,6 +360,12 @@ def _combined(
     if not asked:
         config.model_fields_set.discard("initially_infected")
     return config, given
+
+
+def _as_tables(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values in which a plug-in that is only named is a table, to which others may add."""
+    named = {key: {"name": values[key]} for key in CATALOGUES if isinstance(values.get(key), str)}
+    return dict(values) | named
 
 
 def _named(values: Mapping[str, Any], section: str, default: str | None = None) -> str:

@@ -49,6 +49,7 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "epsilon": asked.epsilon if asked else spent["per_release_epsilon"],
         "delta": spent["delta"],
         "unit": (asked or PrivacySettings()).unit.value,
+        **_of_target(asked, ledger),
         "per_person_epsilon": spent["per_person_epsilon"],
         "person_measured": _measured(config, ledger),
         "person_unfinished": ledger.person_unfinished,
@@ -69,6 +70,17 @@ def describe(config: RunConfig, ledger: Ledger) -> dict[str, Any]:
         "simulated": _simulated(ledger),
         "unfinished": spent["unfinished"],
         "floor": beside(config, spent["per_person_epsilon"]) if asked else None,
+    }
+
+
+def _of_target(asked: PrivacySettings | None, ledger: Ledger) -> dict[str, Any]:
+    """Return whether the target is met, and what its unit costs over its whole life."""
+    if asked is None:
+        return {"target_kept": None, "target_life_epsilon": None}
+    life = ledger.life_epsilon(asked.target.unit, asked.target.delta)
+    return {
+        "target_kept": ledger.kept(asked.target).value,
+        "target_life_epsilon": life if math.isfinite(life) else None,
     }
 
 

@@ -126,4 +126,5 @@ def parse_setting(text: str, shortcuts: Mapping[str, str]) -> dict[str, Any]:
         value = tomllib.loads(f"value = {written}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
         value = written.strip()
-    return nested(shortcuts.get(path.strip(), path.strip()), value)
+    key = path.strip()
+    return nested(key if isinstance(value, Mapping) else shortcuts.get(key, key), value)

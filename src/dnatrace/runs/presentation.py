@@ -1,12 +1,13 @@
 """Show the summary of a run on the terminal."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dnatrace.privacy.accounting import SCORES, THRESHOLD
+from dnatrace.privacy.accounting import SCORES, THRESHOLD, Kept
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.console import print_table
 from dnatrace.runs.quantities import shown, still_rising, whole, written_summary
@@ -72,9 +73,45 @@ def privacy_line(privacy: dict[str, Any]) -> str:
             " The threshold that chooses tests is published and reveals more; see the statement."
         )
         line += "" if "SIMULATION" in line else _threshold_simulated(privacy)
-    if privacy.get("policy_tells_of_cases"):
-        line += " The policy tells people of a case without noise; no ε covers that."
-    return line
+    return "".join([line, *(f" {told}" for told in (_target(privacy), _of_cases(privacy)) if told)])
+
+
+def beyond_units(privacy: Mapping[str, Any]) -> list[str]:
+    """Return what the costs by unit leave out: the threshold, the target, what policies tell."""
+    threshold = privacy.get("selection_epsilon")
+    chosen = None
+    if threshold is not None:
+        chosen = (
+            "In addition, the threshold that chooses tests is published: "
+            f"ε = {shown(threshold['day'])} per day for the score of one person, "
+            f"{shown(threshold['run'])} over all days."
+        )
+    return [told for told in (_target(privacy), chosen, _of_cases(privacy)) if told]
+
+
+def _target(privacy: Mapping[str, Any]) -> str | None:
+    """Return that the target is not met, or so far alone; None where it is, or is not stored."""
+    kept, asked = privacy.get("target_kept"), f"ε = {shown(privacy.get('epsilon'))}"
+    asked += f" per {privacy.get('unit')}"
+    if kept == Kept.NOT:
+        return f"TARGET NOT MET: {asked} was asked for."
+    if kept == Kept.SO_FAR:
+        life = shown(privacy["target_life_epsilon"])
+        return f"TARGET MET SO FAR ALONE: {asked} was asked for, a whole life costs up to {life}."
+    return None
+
+
+def _of_cases(privacy: Mapping[str, Any]) -> str | None:
+    """Return that people are told of cases, where the policy does that."""
+    if not privacy.get("policy_tells_of_cases"):
+        return None
+    return "The policy tells people of a case without noise; no ε covers that."
+
+
+def noise_that_protects_nobody(privacy: Mapping[str, Any]) -> str:
+    """Return which noise of a run protects nobody, by part; "" where all of it protects."""
+    parts = (privacy.get("simulated") or {}).items()
+    return " and ".join(f"that of {_PARTS[part]} ({noise})" for part, noise in parts)
 
 
 def _threshold_simulated(privacy: dict[str, Any]) -> str:
