@@ -195,6 +195,17 @@ def test_contradictory_tests_warn_and_stay_finite():
     assert consistent[1, 2, dt.State.I] > 0.99
 
 
+def test_a_certain_positive_where_nothing_comes_from_outside_is_a_contradiction():
+    """Nobody can be infected at all: the test is explained away by the floor, which is told."""
+    errors = dt.TestErrors(false_positive_rate=0.0, false_negative_rate=0.1)
+    contacts, tests = np.array([[0, 1, 2], [1, 0, 2]]), np.array([[0, 4, 1]])
+    nothing = dt.SeirParameters(p0=0.0)
+    with pytest.warns(fn.ContradictoryTestsWarning, match="the tests of 1 people"):
+        dt.infer(contacts, tests, n_people=2, n_days=7, test_errors=errors, parameters=nothing)
+    little = dt.SeirParameters(p0=1e-4)  # no warning, which would be an error here
+    dt.infer(contacts, tests, n_people=2, n_days=7, test_errors=errors, parameters=little)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -291,6 +291,7 @@ def test_a_sweep_ends_with_its_results(tmp_path, monkeypatch):
     values = json.loads(run("sweep", "s.toml", "--json", cwd=tmp_path).stdout)
     rows = values["results"]
     assert [row["runs"] for row in rows] == [2, 2, 2]  # fn has no ε
+    assert {(row["metric"], row["unit"]) for row in rows} == {("peak_infected", "‰ of people")}
     assert all(row["setting"] in shown for row in rows)
     stored = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
     peaks = [1000 * row["peak_infected"] for row in stored if row["method"] == "fn"]

@@ -276,24 +276,37 @@ def test_a_filter_bounds_the_claim_under_audit():
     assert max(claims) == pytest.approx(0.7, rel=1e-6)
 
 
-def test_what_exceeds_the_claim_of_its_contact_is_refuted_below_the_worst_claim(monkeypatch):
-    """4.9 is above the 4.79 of a contact in 13 releases and below the 5.02 of one in 14."""
+def showing(bound):
+    """Return a stand-in for an audit that finds a bound by the age of the contact."""
 
     def shows(game, *, claimed_epsilon, delta, draws, confidence):
         return AuditResult(
             claimed_epsilon=claimed_epsilon,
             delta=delta,
-            lower_bound=4.9 if game.encounter.age == 1 else 4.0,
+            lower_bound=bound(game.encounter.age),
             confidence=confidence,
             draws=draws,
             share_first=0.5,
             share_second=0.5,
         )
 
-    monkeypatch.setattr(audits, "run_audit", shows)
+    return shows
+
+
+def test_what_exceeds_the_claim_of_its_contact_is_refuted_below_the_worst_claim(monkeypatch):
+    """4.9 is above the 4.79 of a contact in 13 releases and below the 5.02 of one in 14."""
+    monkeypatch.setattr(audits, "run_audit", showing(lambda age: 4.9 if age == 1 else 4.0))
     found = audits.audit(RunConfig(), releases=14, draws=1000)
     assert not found.passed
     assert (found.contact_age, found.releases_reached) == (1, 13)
+
+
+def test_an_audit_that_shows_nothing_states_the_largest_claim(monkeypatch):
+    """A contact that no release reached was named, and the method's claim called ε = 0."""
+    monkeypatch.setattr(audits, "run_audit", showing(lambda age: 0.0))
+    monkeypatch.setattr(audits, "_claim", lambda config, met: (1.0, 1) if met.age == 1 else (0, 0))
+    found = audits.audit(RunConfig(), draws=1000)
+    assert (found.claimed_epsilon, found.contact_age, found.releases_reached) == (1.0, 1, 1)
 
 
 # An attack takes as many days as scores show.

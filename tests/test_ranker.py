@@ -154,6 +154,24 @@ def test_people_who_are_not_ranked_are_not_tested():
     assert 0 < max(tests[1:]) <= 2
 
 
+def test_the_days_of_a_ranker_are_those_that_the_page_says():
+    """docs/plugins.md: random tests on day 1, whose results `rank` gets first, on its day 0."""
+    seen = {}
+
+    class Marked:
+        def rank(self, day, contacts, tests):
+            seen[day] = sorted(person for person, _, _ in tests)
+            return [(10 * day + i, 1.0) for i in range(5)]
+
+    daily = run(CONFIG, method=Marked()).daily
+    by_day = dict(zip(daily["day"].to_pylist(), daily["tests"].to_pylist(), strict=True))
+    assert len(seen[0]) == by_day[1] == int(0.08 * 400)
+    for day in range(1, 20):
+        assert set(seen[day]) <= set(range(10 * (day - 1), 10 * (day - 1) + 5))
+        assert len(seen[day]) == by_day[day + 1] <= 5
+    assert sorted(seen) == list(range(20))  # the last ranking chooses nothing
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [

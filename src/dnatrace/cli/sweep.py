@@ -78,6 +78,7 @@ def sweep(
     start(cluster)
     from dnatrace.runs import needs
     from dnatrace.runs.progress import tracker
+    from dnatrace.runs.quantities import SUMMARY
     from dnatrace.sweeps import study
     from dnatrace.sweeps import sweep as sweeps
     from dnatrace.sweeps.entries import check_label, unsaid
@@ -100,8 +101,9 @@ def sweep(
     failures = [f"  {f.config.digest} (seed {f.config.seed}): {f.error}" for f in report.failed]
     found = study.stored_study(configs, store, worlds)
     rising = [found.n_rising(label) for label in found.summaries]
+    peak = SUMMARY["peak_infected"]
     results = [
-        row | {"runs_still_rising": n}
+        {"metric": peak.key, "unit": peak.unit} | row | {"runs_still_rising": n}
         for row, n in zip(_rows(found, baseline), rising, strict=True)
     ]
     return Answer(

@@ -198,7 +198,8 @@ def _contradictory(
 ) -> NDArray[np.bool_]:
     """Return who has tests that no sequence of states can produce, bool [people].
 
-    It tracks which states are reachable; anybody may become E, with contacts or without.
+    It tracks which states are reachable; anybody may become E, with contacts or without, unless
+    nothing comes from outside: then nobody is infected who could pass it on.
     """
     p, floor = parameters, LIKELIHOOD_FLOOR
     fpr, fnr = test_errors.false_positive_rate, test_errors.false_negative_rate
@@ -210,7 +211,7 @@ def _contradictory(
         if t > 0:
             R |= I & (p.h > 0.0)
             I = (E & (p.g > 0.0)) | (I & (p.h < 1.0))
-            E = S | (E & (p.g < 1.0))
+            E = (S & (p.p0 > 0.0)) | (E & (p.g < 1.0))
         positive, negative = outcome == 1, outcome == 0
         I &= ~(positive & (fnr > 1.0 - floor)) & ~(negative & (fnr < floor))
         elsewhere = ~(positive & (fpr < floor)) & ~(negative & (fpr > 1.0 - floor))

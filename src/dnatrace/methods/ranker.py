@@ -138,8 +138,8 @@ class RankedByOthers(OpenMethod):
         if not state.told and np.isnan(scores).all():
             name = type(self.ranker).__name__
             _LOG.warning(
-                "warning: %s.rank ranked nobody on day %d (the first is 0): nobody is tested for "
-                "it; later days like this are not reported",
+                "warning: %s.rank ranked nobody on day %d (the first is 0): it chooses no tests of "
+                "the next day; later days like this are not reported",
                 name,
                 day,
             )

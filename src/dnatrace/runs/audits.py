@@ -44,9 +44,9 @@ def audit(
     noise depends on contacts there are two more, days with other contacts and a contact on the
     release day, which counts at once; with several releases also a contact on the day of the first.
     Each encounter is held to what is claimed for its contact, which may be in fewer releases than
-    another; one that exceeds its claim is returned, or the one that shows most. Each has
-    its own `draws` and an equal share of the error probability, so that the confidence holds for
-    all of them together.
+    another; one that exceeds its claim is returned, or the one that shows most, and of those that
+    show as much the one with the largest claim. Each has its own `draws` and an equal share of the
+    error probability, so that the confidence holds for all of them together.
     """
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:
@@ -73,7 +73,7 @@ def audit(
         )
         known = {"contact_age": encounter.age, "releases_reached": reached}
         results.append(replace(result, confidence=confidence, **known))
-    return max(results, key=lambda r: (not r.passed, r.lower_bound))
+    return max(results, key=lambda r: (not r.passed, r.lower_bound, r.claimed_epsilon))
 
 
 def attack(
