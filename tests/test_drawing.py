@@ -64,9 +64,49 @@ def test_legends_hide_no_data_and_name_every_mark_once(target):
     assert sorted(names) == sorted(set().union(*labels))
 
 
+@EACH
+def test_intervals_end_where_they_end_or_run_out_of_the_axis(target):
+    found = {"dpfn-s": (5.0, 6.0), "dna": (10.0, 9.5), "tally": (2.0, 1.999)}  # below 0; 0.5; 0.001
+    study = study_of(target, found)
+    figure = drawn(target, study)
+    ends = {point.method: study.spread(point, "peak_infected", scale=1e3).interval
+            for point in study.summaries}  # fmt: skip
+    assert [ends[method][0] for method in found] == pytest.approx([0.0, 0.5, 0.001], abs=1e-3)
+    below = set()
+    for axes in figure.axes:
+        bottom = axes.get_ylim()[0]
+        for container in axes.containers:
+            low, high = ends[container.get_label()]
+            for (_, lower), (_, upper) in container.lines[2][0].get_segments():
+                assert upper == pytest.approx(high)
+                if low <= bottom:
+                    assert lower < 0.5 * bottom
+                    below.add(container.get_label())
+                else:
+                    assert lower == pytest.approx(low)
+    assert below == {"dpfn-s", "tally"}
+    notes = [legend.get_title().get_text() for legend in figure.legends]
+    assert notes == ["An interval without a lower cap goes on below the axis."]
+
+
+@EACH
+def test_an_axis_shows_every_interval_that_does_not_come_near_zero(target):
+    figure = drawn(target, study_of(target, {"dna": (2.0, 1.5)}))
+    assert figure.axes[0].get_ylim()[0] < 0.5
+    assert [legend.get_title().get_text() for legend in figure.legends] == [""]
+
+
 def test_nothing_is_drawn_when_every_run_failed():
     figure = drawn("table", Study(seeds=TWO.seeds, summaries={}))
     assert not figure.legends
+
+
+@EACH
+def test_a_peak_of_zero_runs_out_of_the_axis(target):
+    figure = drawn(target, study_of(target, {"dpfn-s": (0.0, 0.0)}))
+    for axes in figure.axes:
+        (mine,) = (c for c in axes.containers if c.get_label() == "dpfn-s")
+        assert max(mine.lines[0].get_ydata()) < axes.get_ylim()[0]
 
 
 def circles(axes):
@@ -82,3 +122,8 @@ def test_published_points_are_those_of_the_methods_that_ran():
     assert not any(circles(axes) for axes in unpublished.axes)
     names = [text.get_text() for text in unpublished.legends[0].get_texts()]
     assert names == ["tally", "fn, mean", "public-only, mean", "random, mean"]
+
+
+def test_published_points_below_ours_are_in_view():
+    axes = drawn("figure", study_of("figure", {})).axes[0]  # ours are all at 50
+    assert min(min(x.get_ydata()) for x in circles(axes)) > axes.get_ylim()[0]

@@ -31,12 +31,14 @@ _TITLES = {
 _LINES = {"fn": ":", "public-only": "--", "random": "-."}
 _MARKERS = {"fn": "v", "public-only": "s", "random": "^"}
 _PUBLISHED = "as published"
+_BELOW = "An interval without a lower cap goes on below the axis."
 
 
 def draw(done: Reproduction) -> Figure:
     """Draw the peak against ε or in every scenario: one panel per setting, means and intervals."""
     figure = Figure(figsize=(15, 5.5), layout="constrained")
     panels = figure.subplots(1, len(_TITLES), sharey=True)
+    floor = _floor(done)
     for axes, (setting, title) in zip(panels, _TITLES.items(), strict=True):
         axes.set_yscale("log")
         points: dict[str, list[Point]] = {}
@@ -44,21 +46,35 @@ def draw(done: Reproduction) -> Figure:
             if point.setting is setting:
                 points.setdefault(point.method, []).append(point)
         if done.target == "figure":
-            _draw_against_epsilon(axes, done, points)
+            _draw_against_epsilon(axes, done, points, floor)
             if setting is not Setting.BEST:
                 _draw_published(axes, done)
         else:
-            _draw_by_scenario(axes, done, points)
+            _draw_by_scenario(axes, done, points, floor)
         axes.set_title(title, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylim(bottom=floor)
     panels[0].set_ylabel("peak infection rate, ‰ (mean, 90 % interval)")
-    _add_legend(figure, panels)
+    lows = [_peak(done, point).interval[0] for point in done.study.summaries]
+    _add_legend(figure, panels, _BELOW if any(low <= floor for low in lows) else None)
     if done.size.is_small:
         figure.suptitle(done.size.describe())
     return figure
 
 
-def _add_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+def _floor(done: Reproduction) -> float:
+    """Return where the axis ends: below every point, and below intervals to a tenth of the least.
+
+    What reaches 0 has no place on a log axis, and what comes near it would leave none for the rest.
+    """
+    peaks = [_peak(done, point) for point in done.study.summaries]
+    points = [*(peak.mean for peak in peaks), *(value for *_, value in _published(done))]
+    least = min((value for value in points if value > 0), default=1.0)
+    lows = (peak.interval[0] for peak in peaks)
+    return 0.8 * max(0.1 * least, min((low for low in lows if 0 < low < least), default=least))
+
+
+def _add_legend(figure: Figure, panels: Sequence[Axes], title: str | None) -> None:
     """Explain every mark once, methods first, below the panels, where it hides no data."""
     handles: dict[str, Any] = {}
     for axes in panels:
@@ -71,17 +87,21 @@ def _add_legend(figure: Figure, panels: Sequence[Axes]) -> None:
             labels,
             loc="outside lower center",
             ncols=len(handles),
+            title=title,
+            title_fontsize="small",
             fontsize="small",
             frameon=False,
         )
 
 
-def _draw_against_epsilon(axes: Axes, done: Reproduction, points: dict[str, list[Point]]) -> None:
+def _draw_against_epsilon(
+    axes: Axes, done: Reproduction, points: dict[str, list[Point]], floor: float
+) -> None:
     """Draw a line per method, shifted a little so that intervals do not hide each other."""
     for i, method in enumerate(method for method in points if method not in BOUNDS):
         mine = sorted(points[method], key=lambda point: point.scenario.epsilon)
         places = [1.04 ** (i - 2) * point.scenario.epsilon for point in mine]
-        _draw_method(axes, done, mine, places, marker=".")
+        _draw_method(axes, done, mine, places, floor, marker=".")
     for method in (method for method in points if method in BOUNDS):
         for point in points[method]:
             mean = _peak(done, point).mean
@@ -115,14 +135,16 @@ def _draw_published(axes: Axes, done: Reproduction) -> None:
         axes.plot([], [], "o", mfc="none", color="black", label=_PUBLISHED)
 
 
-def _draw_by_scenario(axes: Axes, done: Reproduction, points: dict[str, list[Point]]) -> None:
+def _draw_by_scenario(
+    axes: Axes, done: Reproduction, points: dict[str, list[Point]], floor: float
+) -> None:
     """Draw points of the methods side by side in every scenario, around its tick."""
     scenarios = scenarios_of(done.target, done.size)
     for i, (method, mine) in enumerate(points.items()):
         shift = 0.12 * (i - (len(points) - 1) / 2)
         places = [scenarios.index(point.scenario) + shift for point in mine]
         style = {"marker": _MARKERS.get(method, "o"), "markersize": 4, "linestyle": "none"}
-        _draw_method(axes, done, mine, places, **style)
+        _draw_method(axes, done, mine, places, floor, **style)
     axes.set_xticks(range(len(scenarios)), [_words_of(s) for s in scenarios], fontsize="small")
     axes.set_xlim(-0.5, len(scenarios) - 0.5)
     axes.yaxis.set_major_formatter("{x:g}")
@@ -136,15 +158,21 @@ def _words_of(scenario: Scenario) -> str:
 
 
 def _draw_method(
-    axes: Axes, done: Reproduction, points: Sequence[Point], places: Sequence[float], **style: Any
+    axes: Axes,
+    done: Reproduction,
+    points: Sequence[Point],
+    places: Sequence[float],
+    floor: float,
+    **style: Any,
 ) -> None:
-    """Draw means with their intervals; on a log axis the lower end must stay above 0."""
+    """Draw means with their intervals; what reaches 0 runs out of the log axis at the bottom."""
     peaks = [_peak(done, point) for point in points]
-    means, above = (np.array([getattr(p, x) for p in peaks]) for x in ("mean", "half_width"))
+    ends = np.array([(*peak.interval, peak.mean) for peak in peaks])
+    low, high, mean = np.maximum(ends, 0.1 * floor).T
     axes.errorbar(
         places,
-        means,
-        yerr=(np.minimum(above, 0.9 * means), above),
+        mean,
+        yerr=(mean - low, high - mean),
         capsize=2,
         label=points[0].method,
         color=_COLOURS.get(points[0].method, _OTHER),
