@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -197,6 +198,8 @@ def test_files_of_a_reproduction(here, target, tmp_path, monkeypatch, capsys):
     page = (tmp_path / f"{target}.md").read_text()
     assert "SMALL VERSION: 60 people, 3 days, 2 seeds" in page
     assert f"`dnatrace reproduce {target} --method dpfn-s --quick`" in page
+    assert "docs/results/readings.md says which that is" in page
+    assert re.findall(r"\]\((?!https:)", page) == []  # no link that is dead beside it
     stored = json.loads((tmp_path / f"{target}.json").read_text())
     assert stored["claims"] == claims
     assert stored["provenance"]["dnatrace"]

@@ -17,7 +17,15 @@ from dnatrace.paper.claims import published_rows
 from dnatrace.paper.places import PLACES
 from dnatrace.paper.reading import Reading, best_reading
 from dnatrace.paper.scores import screened_numbers
-from dnatrace.paper.setting import FRESH_SEEDS, FULL, configuration, methods_of, points_of
+from dnatrace.paper.setting import (
+    BOUNDS,
+    FRESH_SEEDS,
+    FULL,
+    Setting,
+    configuration,
+    methods_of,
+    points_of,
+)
 
 if not (Path(__file__).parents[1] / "verification").is_dir():
     pytest.skip("the verification suite is not in this distribution", allow_module_level=True)
@@ -201,3 +209,19 @@ def test_the_numbers_of_runs_are_those_of_the_code():
     assert told["readings"] == (
         f"{alone} runs, and up to {pairs} for two places at a time; with `--fresh` {fresh} more"
     )
+
+
+@pytest.mark.parametrize("target", ["figure", "table"])
+def test_the_page_names_the_settings_that_have_bounds(target):
+    page = " ".join((DOCS / "reproduce.md").read_text("utf-8").split())
+    shown, absent = re.search(
+        r"`random` are shown under (.*?): .*? They are not run under (.*?),", page
+    ).groups()
+    points = points_of(target, methods_of(target, None)[0], FULL)
+    with_bounds = {point.setting.value for point in points if point.method in BOUNDS}
+    assert set(re.findall(r"\*\*(.*?)\*\*", shown)) == with_bounds
+    assert set(re.findall(r"\*\*(.*?)\*\*", absent)) == {*Setting} - with_bounds
+    assert {
+        "rates": "swapped",
+        "adherence": "event",
+    }.items() <= best_reading().differences().items()

@@ -155,7 +155,7 @@ def _under_best_reading(claims: Sequence[Claim]) -> list[str]:
     ours = _counted([claim.verdict for claim in both])
     return [
         f"Of them {len(both)} have a verdict under our reading ({ours}) and one under the best "
-        f"reading ({_counted(best)}); [readings](readings.md) says which that is.",
+        f"reading ({_counted(best)}); docs/results/readings.md says which that is.",
         "",
     ]
 

@@ -3,7 +3,8 @@
 Every method runs at the published setting (preset `paper`: variant as published, γ = 0.7, P(I)),
 under the reading of the paper that matches its numbers best (preset `paper-best-reading`), and with
 its sound variant at its own best γ (preset `standard`). `fn` without privacy, `public-only` without
-messages and `random` accompany the first and the last.
+messages and `random` accompany the first and the last: the reading in between exchanges error rates
+and changes who isolates.
 """
 
 import math
