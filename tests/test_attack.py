@@ -180,7 +180,7 @@ def test_the_interval_holds_as_often_as_it_says():
         (0.653, "allows at most 65.3; the difference is within the chance of 200,000 guesses."),
         (0.7, "allows at most 70.0."),
         (0.6, "allows at most 60.0: THEY EXCEED IT by more than chance."),
-        (1.0, "No guarantee limits them."),
+        (1.0, "they may learn more: `dnatrace audit --own-tests positive` plays that."),
     ],
 )
 def test_a_difference_to_the_limit_that_is_chance_is_called_so(limit, said):

@@ -212,9 +212,30 @@ def test_the_list_of_a_store(tmp_path):
     assert float(row["peak_infected"]) == summary["peak_infected"]
     assert float(row["isolation_days_per_person"]) == summary["isolation_person_days"] / 200
     assert rows["fn"]["epsilon"] == ""
+    assert [(rows[m]["sound"], rows[m]["protects"]) for m in ("fn", "tally")] == [
+        ("False", "False"),
+        ("True", "False"),
+    ]
     shown = run("list", tmp_path).stdout
     assert all(r["digest"] in shown for r in rows.values())
     assert "peak, ‰ of people" in shown
+
+
+def test_a_list_says_which_runs_are_not_sound(tmp_path):
+    order = ("run", *TINY, "--method", "dpfn-s", "--release")
+    for release in ("linear", "as_published"):
+        assert run(*order, release, "--out", tmp_path).returncode == 0
+    rows = run("list", tmp_path).stdout.splitlines()
+    said = {name: [r for r in rows if name in r] for name in ("linear", "as_pub")}
+    assert not any("NOT" in row for row in said["linear"])
+    assert "1, NOT SOUND" in run("list", tmp_path).stdout
+
+
+@pytest.mark.parametrize(("command", "paper"), [("run", False), ("audit", True), ("attack", True)])
+def test_help_says_which_preset_applies(command, paper):
+    """Of `run` it said that as_published starts from another one, as of `audit`."""
+    words = " ".join(run(command, "--help").stdout.replace("│", " ").split())
+    assert ("paper for release as_published" in words) is paper
 
 
 SWEPT = (

@@ -19,11 +19,14 @@ Setting = Annotated[list[str] | None, Option("--set", help="section.key=value; m
 Gamma = Annotated[float | None, Option(help="Clip messages to [0, γ].")]
 Yes = Annotated[bool, Option("--yes", help="Start even if it needs more memory than is free.")]
 
-_PRESET = Option(
-    help="Configuration to start from.", show_default="standard; paper to examine as_published"
-)
+
+def _preset(usual: str) -> Any:
+    option = Option(help="Configuration to start from.", show_default=usual)
+    return Annotated[str | None, option]
+
+
 _OPTIONS = {
-    "preset": Annotated[str | None, _PRESET],
+    "preset": _preset("standard"),
     "scenario": Annotated[str | None, Option(help="World and levers laid over the preset.")],
     "file": Annotated[
         Path | None, Option("--config", help="TOML, or a run's config.json, over the preset.")
@@ -163,6 +166,8 @@ def configured(
             return function(config=config, **options)
 
         chosen = {name: _OPTIONS[name] for name in names}
+        if published != "standard":
+            chosen["preset"] = _preset(f"standard; {published} for release as_published")
         return with_options(run, function, chosen, hidden="config")
 
     return decorate

@@ -88,7 +88,10 @@ class AttackResult:
     def _beside_the_limit(self) -> str:
         """What the guarantee allows, and what the difference from it means."""
         if self.limit >= 1.0:
-            return "No guarantee limits them."
+            return (
+                "No guarantee limits them, and with tests of their own they may learn more: "
+                "`dnatrace audit --own-tests positive` plays that."
+            )
         low, high = self.success_interval
         allowed = f"The guarantee allows at most {100 * self.limit:.1f}"
         if low > self.limit:

@@ -12,6 +12,8 @@ from dnatrace.errors import InputError
 from dnatrace.files import parse_json, replacing
 from dnatrace.methods.adversary import OwnTests
 from dnatrace.methods.base import release_of
+from dnatrace.policy.base import Publishes
+from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.privacy.audit import AuditResult, verdict
 from dnatrace.runs.audited import audited_settings
 from dnatrace.runs.config import RunConfig
@@ -20,6 +22,10 @@ from dnatrace.runs.person_audits import PersonAudit
 
 _FROM_A_FILE = "(Taken from a file whose checksum catches slips, not forgery.)"
 _NAMED = 3  # differences that are listed one by one
+_SCORES_ALONE = (
+    "Scores alone were audited: the threshold that chooses tests is published in addition, and its "
+    "cost and noise were not."
+)
 
 
 def describe(
@@ -111,7 +117,7 @@ def read_audit(path: Path, config: RunConfig) -> str:
         a = parse_json(path.read_text("utf-8"))
         is_whole = a.pop("checksum") == _checksum(a)
         difference = _difference(a, config)
-        words = _words(a)
+        words = f"{_words(a)} {_SCORES_ALONE}" if _publishes(config) else _words(a)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -136,7 +142,24 @@ def _difference(kept: Mapping[str, Any], config: RunConfig) -> str | None:
     ]
     more = [f"and {len(differing) - _NAMED} more"] if len(differing) > _NAMED else []
     named = "; ".join(differing[:_NAMED] + more)
-    return named or "what the method ships or reads has other content"
+    return named or _other_content(kept, config, settings)
+
+
+def _other_content(kept: Mapping[str, Any], config: RunConfig, settings: Mapping[str, Any]) -> str:
+    """Return what may differ where no setting does: with levers phones use another decoder."""
+    plain = config.model_copy(update={"policy": HighestScoresSettings()})
+    if plain.digest_of(settings) == kept["audited_digest"]:
+        decoder = getattr(config.tracer, "decoder", None)
+        return (
+            "with the levers of this run phones use another decoder; "
+            f"`dnatrace audit --set method.decoder={decoder}` plays that one"
+        )
+    return "what the method ships or reads has other content"
+
+
+def _publishes(config: RunConfig) -> bool:
+    """Tell whether the policy of a run publishes something computed from scores."""
+    return isinstance(config.acting_policy.build(config.isolation, config.seed), Publishes)
 
 
 def _checksum(values: Mapping[str, Any]) -> str:

@@ -111,6 +111,8 @@ def _row(run: Path) -> dict[str, Any]:
         "isolation_days_per_person": burden.in_unit(days, people)
         if people and days is not None
         else None,
+        "sound": privacy.get("sound"),
+        "protects": privacy.get("protects"),
         "version": summary.get("version"),
     }
 
@@ -119,7 +121,7 @@ RISING = "↑"  # after a peak: the number of infected people still rises on the
 _COLUMNS = {
     *("digest", "label", "method", "variant", "epsilon", "unit", *_PLACES, "peak_infected"),
     "peak_reached",
-    *("attack_rate", "isolation_days_per_person", "version"),
+    *("attack_rate", "isolation_days_per_person", "sound", "protects", "version"),
 }
 
 
@@ -131,7 +133,8 @@ def for_people(row: dict[str, Any]) -> dict[str, str]:
     told = ", ".join(f"{key}={value}" for key, value in varied.items() if value is not None)
     return {
         **{key: texts[key] for key in ("digest", "label", "method", "variant")},
-        "ε": shown(row["epsilon"]),
+        "ε": shown(row["epsilon"])
+        + (", NOT SOUND" if row["sound"] is False and row["epsilon"] is not None else ""),
         "per": texts["unit"],
         **({"varied": told or "–"} if varied else {}),
         **{key: texts[key] for key in _PLACES},
