@@ -121,6 +121,10 @@ def test_errors_name_the_file_that_has_them_and_no_other(tmp_path):
     ("setting", "told"),
     [
         ("app.adoption=[0,0,0,0,0,0,0,0,1.2]", "app.adoption: input should be less than or equal"),
+        ("tests.capacity=true", "tests.capacity: input should be a valid number, not True"),
+        ("privacy.epsilon=true", "privacy.epsilon: input should be a valid number, not True"),
+        ("tests.capacity='0.5'", "tests.capacity: input should be a valid number, not '0.5'"),
+        ("app.adoption=[1,1,1,1,true,1,1,1,1]", "app.adoption: input should be a valid number"),
         ("app.adoption=[0.1,0.2]", "app.adoption: give one share or 9, one per age group"),
         ("simulator.vaccination.share=[1]", "simulator.vaccination.share: give one share or 9"),
         (

@@ -12,7 +12,15 @@ from functools import cache
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    create_model,
+)
+from pydantic_core import CoreSchema
 
 from dnatrace.errors import InputError
 
@@ -36,16 +44,52 @@ def setting(default: Any, meaning: str, *, source: str = "", called: str | None 
     return Field(default, description=meaning, alias=called, json_schema_extra=more)
 
 
-class Settings(BaseModel):
-    """A section of a configuration: immutable, checked on construction, no unknown keys."""
+def _require_numbers(schema: Any) -> None:
+    """Let each fractional number in a schema, in place, be strict: whole ones are still taken."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "float":
+            schema["strict"] = True
+        schema = schema.values()
+    elif not isinstance(schema, list | tuple):
+        return
+    for part in schema:
+        _require_numbers(part)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with the numbers and arrays of numpy as plain numbers and lists."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value)) if isinstance(value, tuple) else [*map(_plain, value)]
+    return value
+
+
+class _Fields(BaseModel):
+    """A model that takes numbers alone for fractional numbers, no texts and no true or false.
+
+    It holds for every field of every model derived from it, those of other packages, too.
+    """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True
     )
 
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        schema = handler(source)
+        _require_numbers(schema)
+        return schema
+
+
+class Settings(_Fields):
+    """A section of a configuration: immutable, checked on construction, no unknown keys."""
+
     def __init__(self, **values: Any) -> None:
         # Numbers of numpy are numbers, also where whole ones are asked for.
-        plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
+        plain = {key: _plain(value) for key, value in values.items()}
         try:
             super().__init__(**plain)
         except ValidationError as error:
@@ -95,9 +139,8 @@ class Settings(BaseModel):
 
 def checked_value(model: type[Settings], name: str, value: Any) -> Any:
     """Return a value as a field of a model would hold it, or raise saying what is wrong."""
-    plain = value.item() if isinstance(value, np.generic) else value
     try:
-        return getattr(_alone(model, name)(**{name: plain}), name)
+        return getattr(_alone(model, name)(**{name: _plain(value)}), name)
     except ValidationError as error:
         raise _explained(error, model) from None
 
@@ -108,7 +151,11 @@ def _alone(model: type[Settings], name: str) -> type[BaseModel]:
     field = model.model_fields[name]
     kind: Any = Annotated[field.annotation, None, *field.metadata]  # None: there may be no other
     fields: Any = {name: (kind, ...)}
-    return create_model(model.__name__, __config__=model.model_config, **fields)
+
+    class Alone(_Fields):
+        model_config = model.model_config
+
+    return create_model(model.__name__, __base__=Alone, **fields)
 
 
 class SettingError(InputError):
