@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
-from dnatrace.errors import InputError, require_at_least, require_whole
+from dnatrace.errors import InputError, require_at_least, require_whole, shown
 
 Day = TypeVar("Day")
 
@@ -226,7 +226,7 @@ class ContactWindow(_LastDays[DayContacts]):
     def _check(self, day: DayContacts) -> None:
         """Raise unless a day is one of the people of this window."""
         if not isinstance(day, DayContacts):
-            raise InputError(f"a day must be a DayContacts, not {day!r}")
+            raise InputError(f"a day must be a DayContacts, not {shown(day)}")
         if day.n_people != self.n_people:
             raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
 

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, shown
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -112,7 +112,7 @@ class Settings(_Fields):
             return value
         if isinstance(getattr(self, name), BaseModel):
             place = f"`dt.load_config(overrides={{'{name}': …}})` places it"
-            raise InputError(f"{name}: expected settings, not {value!r}; {place}")
+            raise InputError(f"{name}: expected settings, not {shown(value)}; {place}")
         return checked_value(kind, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -211,7 +211,9 @@ def _explained(error: ValidationError, model: type[Settings]) -> SettingError:
         return SettingError(path, f"give {wanted} values, not {len(given)}")
     if first["type"] in ("model_type", "model_attributes_type"):
         message = f"is a table of settings{_examples(model, path)}"
-    written = f"the date {given}" if isinstance(given, date | time) else repr(given)
+    if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        message = f"expected the name of a {path[-1]} or its settings"
+    written = f"the date {given}" if isinstance(given, date | time) else shown(given)
     return SettingError(path, f"{message[0].lower()}{message[1:]}, not {written}")
 
 
@@ -240,4 +242,4 @@ def choose(name: str, value: Any, choices: type[Choice]) -> Choice:
     try:
         return choices(value)
     except ValueError:
-        raise InputError(f"unknown {name} {value!r}: {', '.join(choices)}") from None
+        raise InputError(f"unknown {name} {shown(value)}: {', '.join(choices)}") from None

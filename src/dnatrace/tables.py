@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_path
 from dnatrace.sheets import first_line, read_file, without_index
 
 Columns = dict[str, NDArray[np.int64]]
@@ -105,7 +105,9 @@ def read_columns(
     """
     if isinstance(source, Rows):
         return source
-    if isinstance(source, str | Path):
+    in_file = isinstance(source, str | Path)
+    if in_file:
+        require_path(**{what: source})
         name = str(source)
         table = read_file(Path(source))
     else:

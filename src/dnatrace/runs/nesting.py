@@ -7,7 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_path, shown
 from dnatrace.files import parse_json
 
 
@@ -46,15 +46,16 @@ def check_kinds(names: Mapping[str, Any], file: Any, settings: Any, overrides: A
         if not isinstance(value, str | None):
             raise InputError(f"{key}: expected a name, not {value!r}")
     if not isinstance(file, str | Path | None):
-        raise InputError(f"file: expected a path, not {file!r}")
+        raise InputError(f"file: expected a path, not {shown(file)}")
+    require_path(file=file)
     texts = not isinstance(settings, str) and isinstance(settings, Sequence)
     if not texts or not all(isinstance(text, str) for text in settings):
         raise InputError(
-            f"settings: expected a list like ['tests.capacity=0.04'], not {settings!r}"
+            f"settings: expected a list like ['tests.capacity=0.04'], not {shown(settings)}"
         )
     by_key = isinstance(overrides, Mapping) and all(isinstance(key, str) for key in overrides)
     if overrides is not None and not by_key:
-        raise InputError(f"overrides: expected values by key, not {overrides!r}")
+        raise InputError(f"overrides: expected values by key, not {shown(overrides)}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
