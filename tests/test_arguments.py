@@ -251,3 +251,30 @@ def test_an_array_instead_of_a_day_is_told_with_its_shape():
 def test_an_empty_path_is_named(call, name):
     with pytest.raises(dt.InputError, match=f"^{name} is empty, expected a path$"):
         call()
+
+
+SERIAL = 43891  # 2020-03-01 in spreadsheets
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dt.infer([[0, 1, SERIAL]], TESTS),
+        lambda: dt.infer([[0, 1, 2]], [[0, SERIAL, 1]]),
+        lambda: dt.infer([[0, 1, SERIAL]], TESTS, n_days=14),
+        lambda: dt.infer({"sender": [0], "receiver": [1], "day": [SERIAL]}, TESTS),
+        lambda: dt.ContactWindow.from_rows([[0, 1, SERIAL]]),
+        lambda: dt.TestLog.from_rows([[0, SERIAL, 1]]),
+    ],
+)
+def test_a_day_of_an_array_that_looks_like_a_date_is_to_be_counted(call):
+    """Where dates are refused, to write one is no advice."""
+    with pytest.raises(dt.InputError) as raised:
+        call()
+    assert str(raised.value).endswith(
+        "; it looks like the date 2020-03-01: give whole numbers, counted from the first day"
+    )
+
+
+def test_a_log_has_the_days_from_its_first_on():
+    assert len(dt.TestLog.from_rows([[0, 1005, 1]], first_day=1000)) == 6
