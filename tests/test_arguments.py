@@ -128,6 +128,21 @@ def test_names_that_are_no_texts_are_named(wrong):
             dt.load_config(**{name: wrong})
 
 
+def test_a_preset_that_is_none_is_told_where_names_are():
+    assert dt.load_config(scenario=None) == dt.load_config()
+    with pytest.raises(dt.InputError) as raised:
+        dt.load_config(preset=None)
+    assert str(raised.value) == "preset: expected a name, not None; dt.presets() lists them"
+
+
+@pytest.mark.parametrize("section", ["method", "policy", "simulator"])
+def test_settings_of_something_else_are_told_as_such(section):
+    with pytest.raises(dt.InputError) as raised:
+        dt.RunConfig(**{section: dt.SeirParameters()})
+    expected = f"{section}: expected the name of a {section} or its settings, not SeirParameters("
+    assert str(raised.value).startswith(expected)
+
+
 def small():
     return dt.load_config(preset="quick", overrides={"people": 60, "days": 3, "method": "none"})
 

@@ -291,7 +291,7 @@ def test_bad_values(values, message):
     ("options", "message"),
     [
         ({"preset": "best"}, "preset 'best' does not exist; there are lifetime"),
-        ({"settings": ["people"]}, "--set people: expected section.key=value"),
+        ({"settings": ["people"]}, "settings: 'people': expected section.key=value"),
         ({"settings": ["tests.size=3"]}, "unknown key 'tests.size'"),
         ({"settings": ["people.size=3"]}, "people: input should be a valid integer"),
     ],

@@ -147,6 +147,7 @@ def test_a_wrong_setting_is_named_with_what_is_wrong(setting, told):
         (("--p1", "2"), "--p1: seir.transmission_per_contact: input should be less than"),
         (("--people", "0"), "--people: input should be greater than or equal to 1, not 0"),
         (("--set", "days=0"), "days: input should be greater than or equal to 1, not 0"),
+        (("--set", "days"), "--set days: expected section.key=value"),
         (("--set", "days=3", "--set", "days=4"), "--set days=3, --set days=4: choose one of them"),
     ],
 )
