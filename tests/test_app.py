@@ -228,6 +228,7 @@ def test_a_plan_takes_another_situation_and_another_policy(served):
 
 def test_impossible_values_are_refused_in_words(served):
     changes = {"tests.capacity": 3, "isolation.adherence": -0.1, "people": "many"}
+    changes |= {"privacy.epsilon": True, "isolation.dropout": "0.5"}
     found = ask(served, "check", {"arms": {"a": {"set": changes}}}).json()["a"]
     assert set(found["problems"]) == set(changes)
     assert "less than or equal to 1" in found["problems"]["tests.capacity"]

@@ -128,6 +128,21 @@ def test_names_that_are_no_texts_are_named(wrong):
             dt.load_config(**{name: wrong})
 
 
+def test_a_preset_that_is_none_is_told_where_names_are():
+    assert dt.load_config(scenario=None) == dt.load_config()
+    with pytest.raises(dt.InputError) as raised:
+        dt.load_config(preset=None)
+    assert str(raised.value) == "preset: expected a name, not None; dt.presets() lists them"
+
+
+@pytest.mark.parametrize("section", ["method", "policy", "simulator"])
+def test_settings_of_something_else_are_told_as_such(section):
+    with pytest.raises(dt.InputError) as raised:
+        dt.RunConfig(**{section: dt.SeirParameters()})
+    expected = f"{section}: expected the name of a {section} or its settings, not SeirParameters("
+    assert str(raised.value).startswith(expected)
+
+
 def small():
     return dt.load_config(preset="quick", overrides={"people": 60, "days": 3, "method": "none"})
 
@@ -155,7 +170,7 @@ def test_wrong_kinds_given_to_run_are_named(arguments, message):
         ({"cluster": 5}, "cluster must be a text, not 5"),
         ({"track": 5}, "track must be a function, not 5"),
         ({"seeds": b"x"}, "seeds: give a list such as [1, 2, 3], not b'x'"),
-        ({"baseline": np.array([1, 2])}, "baseline '[1 2]' is not among the labels: 'a'"),
+        ({"baseline": np.array([1, 2])}, "baseline 'array([1, 2])' is not among the labels: 'a'"),
     ],
 )
 def test_wrong_kinds_given_to_compare_are_named(arguments, message):
@@ -200,3 +215,81 @@ def test_sizes_of_windows_and_logs_that_cannot_be_are_named(kind, sizes, message
 def test_a_day_that_is_none_is_named():
     with pytest.raises(dt.InputError, match="a day must be a DayContacts, not 'x'"):
         dt.ContactWindow(n_people=3, n_days=2).push("x")
+
+
+WIDE = np.zeros((4, 3))
+
+
+@pytest.mark.parametrize("wrong", [WIDE, np.zeros(10**6), [0] * 10**5, "x" * 10**4], ids=len)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: dt.ContactWindow(n_people=3, n_days=2).push(wrong),
+        lambda wrong: dt.infer(CONTACTS, TESTS, clip=wrong),
+        lambda wrong: dt.infer(CONTACTS, TESTS, parameters=wrong),
+        lambda wrong: dt.infer(CONTACTS, TESTS, inference=wrong),
+        dt.run,
+        lambda wrong: dt.run(small(), track=wrong),
+        lambda wrong: dt.compare([small()], seeds=[1], store=[wrong]),
+        lambda wrong: dt.compare([small()], seeds=[wrong]),
+        lambda wrong: dt.load_config(settings=[wrong, 5]),
+        lambda wrong: dt.load_config(overrides=[wrong]),
+        lambda wrong: dt.RunConfig(people=wrong),
+        lambda wrong: dt.RunConfig(epsilon=wrong),
+        lambda wrong: small().model_copy(update={"tests": wrong}),
+    ],
+)
+def test_a_message_on_a_large_value_is_one_short_line(call, wrong):
+    with pytest.raises(dt.InputError) as raised:
+        call(wrong)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 250
+
+
+def test_an_array_instead_of_a_day_is_told_with_its_shape():
+    with pytest.raises(dt.InputError) as raised:
+        dt.ContactWindow(n_people=3, n_days=2).push(WIDE)
+    message = "a day must be a DayContacts, not a value of type ndarray and shape [4, 3]"
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: dt.infer("", TESTS), "contacts"),
+        (lambda: dt.infer(CONTACTS, ""), "tests"),
+        (lambda: dt.ContactWindow.from_rows(""), "contacts"),
+        (lambda: dt.load_config(file=""), "file"),
+        (lambda: dt.compare([small()], seeds=[1], store=""), "store"),
+    ],
+)
+def test_an_empty_path_is_named(call, name):
+    with pytest.raises(dt.InputError, match=f"^{name} is empty, expected a path$"):
+        call()
+
+
+SERIAL = 43891  # 2020-03-01 in spreadsheets
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dt.infer([[0, 1, SERIAL]], TESTS),
+        lambda: dt.infer([[0, 1, 2]], [[0, SERIAL, 1]]),
+        lambda: dt.infer([[0, 1, SERIAL]], TESTS, n_days=14),
+        lambda: dt.infer({"sender": [0], "receiver": [1], "day": [SERIAL]}, TESTS),
+        lambda: dt.ContactWindow.from_rows([[0, 1, SERIAL]]),
+        lambda: dt.TestLog.from_rows([[0, SERIAL, 1]]),
+    ],
+)
+def test_a_day_of_an_array_that_looks_like_a_date_is_to_be_counted(call):
+    """Where dates are refused, to write one is no advice."""
+    with pytest.raises(dt.InputError) as raised:
+        call()
+    assert str(raised.value).endswith(
+        "; it looks like the date 2020-03-01: give whole numbers, counted from the first day"
+    )
+
+
+def test_a_log_has_the_days_from_its_first_on():
+    assert len(dt.TestLog.from_rows([[0, 1005, 1]], first_day=1000)) == 6

@@ -7,12 +7,16 @@ import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
+from dnatrace.methods.catalogue import METHODS
+from dnatrace.methods.fn import FnSettings
+from dnatrace.policy.catalogue import POLICIES
 from dnatrace.runs import presentation
 from dnatrace.runs import run as runs
 from dnatrace.runs.config import SCHEMA, RunConfig, load_config
 from dnatrace.runs.presets import preset_names
 from dnatrace.runs.run import build_simulator
 from dnatrace.simulators import covasim, openabm
+from dnatrace.simulators.city import CitySettings
 
 
 @pytest.mark.parametrize(("method", "reads"), [("headcount", False), ("fn", True)])
@@ -287,7 +291,7 @@ def test_bad_values(values, message):
     ("options", "message"),
     [
         ({"preset": "best"}, "preset 'best' does not exist; there are lifetime"),
-        ({"settings": ["people"]}, "--set people: expected section.key=value"),
+        ({"settings": ["people"]}, "settings: 'people': expected section.key=value"),
         ({"settings": ["tests.size=3"]}, "unknown key 'tests.size'"),
         ({"settings": ["people.size=3"]}, "people: input should be a valid integer"),
     ],
@@ -340,3 +344,79 @@ def test_messages_without_privacy_pay_in_the_small_city():
     differences = peaks("fn") - peaks("public-facts")
     assert differences[0] < 0
     assert differences.mean() < -7
+
+
+NO_FRACTIONS = [True, "0.5", b"0.5", np.True_, np.array(True), np.array("0.5")]
+
+
+def fractions(values, path=()):
+    """Return the paths of all fractional numbers in nested values."""
+    inner = values.items() if isinstance(values, dict) else ()
+    inner = enumerate(values) if isinstance(values, list) else inner
+    found = [path] if isinstance(values, float) else []
+    return found + [one for key, value in inner for one in fractions(value, (*path, key))]
+
+
+def changed(values, path, value):
+    """Return a deep copy with another value at a path."""
+    if not path:
+        return value
+    copy = dict(enumerate(values)) if isinstance(values, list) else dict(values)
+    copy[path[0]] = changed(copy[path[0]], path[1:], value)
+    return list(copy.values()) if isinstance(values, list) else copy
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        *({"method": name} for name in METHODS.names),
+        *({"policy": {"name": name}} for name in POLICIES.names),
+        *({"simulator": {"name": name}} for name in ("openabm", "covasim")),
+        {"simulator": {"name": "city", "distancing": [{"from_day": 1}]}},
+        {"app": {"adoption": [0.5] * 9}},
+    ],
+    ids=str,
+)
+def test_no_fraction_is_true_or_a_text(plugin):
+    values = RunConfig(**plugin).as_dict()
+    assert len(fractions(values)) > 10
+    for path in fractions(values):
+        key = ".".join(step for step in path if isinstance(step, str))
+        for wrong in (True, "0.5"):
+            with pytest.raises(InputError) as raised:
+                RunConfig(**changed(values, path, wrong))
+            assert str(raised.value) == f"{key}: input should be a valid number, not {wrong!r}"
+
+
+def fraction_makers():
+    """Return ways to give a fraction: alone, absent by default, in a list, in a table, copied."""
+    return {
+        "epsilon": lambda v: RunConfig(epsilon=v).privacy.epsilon,
+        "capacity": lambda v: RunConfig(tests={"capacity": v}).tests.capacity,
+        "p1": lambda v: dt.SeirParameters(p1=v).p1,
+        "copy": lambda v: dt.SeirParameters().model_copy(update={"p1": v}).p1,
+        "absent": lambda v: FnSettings(own_p0=v).own_p0,
+        "tuple": lambda v: dt.CourseParameters(susceptibility=[v] * 9).susceptibility[3],
+        "array": lambda v: dt.CourseParameters(susceptibility=np.array([v] * 9)).susceptibility[3],
+        "either": lambda v: RunConfig(app={"adoption": v}).app.adoption,
+        "list": lambda v: RunConfig(app={"adoption": [v] * 9}).app.adoption[3],
+        "table": lambda v: CitySettings(distancing=[{"from_day": 1, "work": v}]).distancing[0].work,
+        "elsewhere": lambda v: RunConfig(method={"name": "headcount", "rho": v}) and v,
+    }
+
+
+@pytest.mark.parametrize("way", fraction_makers())
+def test_a_fraction_is_a_number_of_whatever_kind(way):
+    make = fraction_makers()[way]
+    for right in (1, 0.5, *(kind(0.5) for kind in (np.float64, np.float32, np.float16, np.array))):
+        assert make(right) == right
+    for right in (np.int64(1), np.uint8(1), np.array(1)):
+        assert make(right) == 1.0
+    for wrong in NO_FRACTIONS:
+        with pytest.raises(InputError, match="input should be a valid number, not "):
+            make(wrong)
+
+
+def test_an_absent_fraction_stays_absent():
+    assert FnSettings(own_p0=None).own_p0 is None
+    assert RunConfig(tests={"believed_false_positive_rate": None}) == RunConfig()

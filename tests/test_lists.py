@@ -149,7 +149,7 @@ def test_results_may_be_words(tmp_path, word, other):
         ("a,b,0\n", "a,0,perhaps\n", "tests.csv: row 1, column 'positive': 'perhaps' is not a res"),
         ("a,b,0\n", "a,0,2\n", "tests.csv: row 1, column 'positive': '2' is not a result (0/1, "),
         ("a,b,0\n", "a,0,1\na,0,no\n", "column 'positive': a has two different results on day 0"),
-        ("a,b,1900-03-01\n", "a,2020-01-01,1\n", "the largest day is 43770"),
+        ("a,b,1900-03-01\n", "a,2020-01-01,1\n", "2020-01-01 is 43,770 days after the earliest"),
     ],
 )
 def test_bad_rows_are_named(tmp_path, contacts, tests, message):

@@ -145,6 +145,10 @@ def test_errors_name_the_file_that_has_them_and_no_other(tmp_path):
     ("setting", "told"),
     [
         ("app.adoption=[0,0,0,0,0,0,0,0,1.2]", "app.adoption: input should be less than or equal"),
+        ("tests.capacity=true", "tests.capacity: input should be a valid number, not True"),
+        ("privacy.epsilon=true", "privacy.epsilon: input should be a valid number, not True"),
+        ("tests.capacity='0.5'", "tests.capacity: input should be a valid number, not '0.5'"),
+        ("app.adoption=[1,1,1,1,true,1,1,1,1]", "app.adoption: input should be a valid number"),
         ("app.adoption=[0.1,0.2]", "app.adoption: give one share or 9, one per age group"),
         ("simulator.vaccination.share=[1]", "simulator.vaccination.share: give one share or 9"),
         (
@@ -167,6 +171,7 @@ def test_a_wrong_setting_is_named_with_what_is_wrong(setting, told):
         (("--p1", "2"), "--p1: seir.transmission_per_contact: input should be less than"),
         (("--people", "0"), "--people: input should be greater than or equal to 1, not 0"),
         (("--set", "days=0"), "days: input should be greater than or equal to 1, not 0"),
+        (("--set", "days"), "--set days: expected section.key=value"),
         (("--set", "days=3", "--set", "days=4"), "--set days=3, --set days=4: choose one of them"),
     ],
 )

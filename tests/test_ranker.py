@@ -199,6 +199,52 @@ def test_something_that_does_not_rank():
         run(CONFIG, method=3)
 
 
+class HoldsAFile:
+    def __init__(self, path):
+        self.file = path.open("w")
+
+    def rank(self, day, contacts, tests):
+        return []
+
+
+def test_an_object_that_cannot_be_copied_is_told(tmp_path):
+    ranker = HoldsAFile(tmp_path / "log.txt")
+    with ranker.file, pytest.raises(InputError) as raised:
+        run(CONFIG, method=ranker)
+    told = "HoldsAFile cannot be copied, and every run works on a copy of the object: cannot pickle"
+    assert str(raised.value).startswith(told)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("rank", "taken"),
+    [
+        (lambda self: [], "()"),
+        (lambda self, day, contacts: [], "(day, contacts)"),
+        (lambda self, day, contacts, tests, *, more: [], "(day, contacts, tests, *, more)"),
+        (lambda self, a, b, c, d, e: [], "(a, b, c, d, e)"),
+    ],
+)
+def test_a_rank_of_other_parameters_is_told(rank, taken):
+    kind = type("Other", (), {"rank": rank})
+    with pytest.raises(InputError) as raised:
+        run(CONFIG, method=kind())
+    assert str(raised.value) == (
+        f"Other.rank takes {taken}; it gets (day, contacts, tests) or "
+        "(t_day, daily_contacts, daily_obs, data)"
+    )
+
+
+@pytest.mark.parametrize("error", [TypeError("own"), ValueError("own"), KeyError("own")], ids=repr)
+def test_an_error_of_the_ranker_itself_comes_through(error):
+    def rank(*_):
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        run(CONFIG, method=type("Own", (), {"rank": rank})())
+    assert raised.value is error
+
+
 def test_the_run_of_an_object_is_not_stored(tmp_path):
     result = run(CONFIG, method=CountsContactsOfPositives())
     with pytest.raises(InputError, match="cannot be stored"):

@@ -424,3 +424,17 @@ def test_a_sweep_names_a_summary_that_is_damaged(content, tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith(f"dnatrace: runs/{path.parent.name}: is damaged, remove it: ")
     assert "'peak_infected'" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", [5, None, b"st", ["st"]], ids=repr)
+def test_a_store_may_be_a_text_and_nothing_else(wrong, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(RunConfig(method="none", people=60, days=2, initially_infected=5))
+    assert store.write_run(result, "st") == Path("st") / result.config.digest
+    assert store.stored_runs(Path("st")) == [Path("st") / result.config.digest]
+    with pytest.raises(InputError, match=r"^store must be a path, not "):
+        store.write_run(result, wrong)
+    with pytest.raises(InputError, match=r"^store is empty, expected a path$"):
+        store.write_run(result, "")
+    with pytest.raises(InputError, match=r"^label must be a text, not 5$"):
+        store.write_run(result, "st", label=5)

@@ -1,6 +1,7 @@
 """The one exception that says that the input is wrong, and where."""
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 from numbers import Integral, Real
 from os import PathLike
@@ -11,11 +12,24 @@ class InputError(ValueError):
     """A wrong file, option, id or value, named in one line; the command line exits with 2."""
 
 
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 10
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+
+
+def shown(value: Any) -> str:
+    """Return a value in one short line, as messages quote it; of a large array, its shape."""
+    text, shape = _SHORT.repr(value), getattr(value, "shape", None)
+    if isinstance(shape, tuple) and ("\n" in text or "..." in text):
+        return f"a value of type {type(value).__name__} and shape {list(shape)}"
+    return " ".join(text.split())
+
+
 def require_number(**values: Any) -> None:
     """Raise unless every value is a number; texts, booleans and arrays are not."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise InputError(f"{name} must be a number, not {value!r}")
+            raise InputError(f"{name} must be a number, not {shown(value)}")
 
 
 def closest(given: object, known: Iterable[str], *, within: str = "") -> str:
@@ -49,13 +63,13 @@ def require_whole(**values: Any) -> None:
     """Raise unless every value is a whole number or None."""
     for name, value in values.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
-            raise InputError(f"{name} must be a whole number, not {value!r}")
+            raise InputError(f"{name} must be a whole number, not {shown(value)}")
 
 
 def require_kind(name: str, value: Any, kind: type) -> None:
     """Raise unless a value is an instance of a class or None."""
     if value is not None and not isinstance(value, kind):
-        raise InputError(f"{name} must be a {kind.__name__}, not {value!r}")
+        raise InputError(f"{name} must be a {kind.__name__}, not {shown(value)}")
 
 
 def is_readable(text: str) -> bool:
@@ -67,18 +81,20 @@ def require_text(**values: Any) -> None:
     """Raise unless every value is a text or None."""
     for name, value in values.items():
         if not isinstance(value, str | None):
-            raise InputError(f"{name} must be a text, not {value!r}")
+            raise InputError(f"{name} must be a text, not {shown(value)}")
 
 
 def require_path(**values: Any) -> None:
     """Raise unless every value is the path of a file or directory, or None."""
     for name, value in values.items():
         if not isinstance(value, str | PathLike | None):
-            raise InputError(f"{name} must be a path, not {value!r}")
+            raise InputError(f"{name} must be a path, not {shown(value)}")
+        if value == "":
+            raise InputError(f"{name} is empty, expected a path")
 
 
 def require_callable(**values: Any) -> None:
     """Raise unless every value is a function or None."""
     for name, value in values.items():
         if value is not None and not callable(value):
-            raise InputError(f"{name} must be a function, not {value!r}")
+            raise InputError(f"{name} must be a function, not {shown(value)}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
-from dnatrace.errors import InputError, require_at_least, require_whole
+from dnatrace.errors import InputError, require_at_least, require_whole, shown
 
 Day = TypeVar("Day")
 
@@ -201,9 +201,9 @@ class ContactWindow(_LastDays[DayContacts]):
         Cost: three counting sorts, O(contacts + days × people), days in parallel.
         """
         read = tables.read_contacts(rows)
-        senders, receivers, days = (read.columns[c] for c in tables.CONTACT_COLUMNS)
+        senders, receivers = read.columns["sender"], read.columns["receiver"]
         n_people = tables.infer_people(senders, receivers) if n_people is None else n_people
-        n_days = tables.infer_days(days) if n_days is None else n_days
+        n_days = tables.days_of(read) if n_days is None else n_days
         window = cls(n_people=n_people, n_days=n_days)
         for offsets, day_senders in _sorted_days(read, n_people, n_days):
             window._ring.append(DayContacts._made(offsets, day_senders))
@@ -226,7 +226,7 @@ class ContactWindow(_LastDays[DayContacts]):
     def _check(self, day: DayContacts) -> None:
         """Raise unless a day is one of the people of this window."""
         if not isinstance(day, DayContacts):
-            raise InputError(f"a day must be a DayContacts, not {day!r}")
+            raise InputError(f"a day must be a DayContacts, not {shown(day)}")
         if day.n_people != self.n_people:
             raise InputError(f"a day of {day.n_people} people in a window of {self.n_people}")
 
@@ -291,7 +291,7 @@ class TestLog(_LastDays[NDArray[np.int8]]):
         read = tables.read_tests(rows)
         people, days = read.columns["person"], read.columns["day"]
         n_people = tables.infer_people(people) if n_people is None else n_people
-        n_days = tables.infer_days(days - first_day) if n_days is None else n_days
+        n_days = tables.days_of(read, first=first_day) if n_days is None else n_days
         log = cls(n_people=n_people, n_days=n_days, first_day=first_day)
         tables.check_ids(read, "person", n_people)
         tables.check_days(read, n_days, first=first_day)

@@ -12,9 +12,17 @@ from functools import cache
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    create_model,
+)
+from pydantic_core import CoreSchema
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, shown
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -36,16 +44,52 @@ def setting(default: Any, meaning: str, *, source: str = "", called: str | None 
     return Field(default, description=meaning, alias=called, json_schema_extra=more)
 
 
-class Settings(BaseModel):
-    """A section of a configuration: immutable, checked on construction, no unknown keys."""
+def _require_numbers(schema: Any) -> None:
+    """Let each fractional number in a schema, in place, be strict: whole ones are still taken."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "float":
+            schema["strict"] = True
+        schema = schema.values()
+    elif not isinstance(schema, list | tuple):
+        return
+    for part in schema:
+        _require_numbers(part)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with the numbers and arrays of numpy as plain numbers and lists."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value)) if isinstance(value, tuple) else [*map(_plain, value)]
+    return value
+
+
+class _Fields(BaseModel):
+    """A model that takes numbers alone for fractional numbers, no texts and no true or false.
+
+    It holds for every field of every model derived from it, those of other packages, too.
+    """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True
     )
 
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        schema = handler(source)
+        _require_numbers(schema)
+        return schema
+
+
+class Settings(_Fields):
+    """A section of a configuration: immutable, checked on construction, no unknown keys."""
+
     def __init__(self, **values: Any) -> None:
         # Numbers of numpy are numbers, also where whole ones are asked for.
-        plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in values.items()}
+        plain = {key: _plain(value) for key, value in values.items()}
         try:
             super().__init__(**plain)
         except ValidationError as error:
@@ -68,7 +112,7 @@ class Settings(BaseModel):
             return value
         if isinstance(getattr(self, name), BaseModel):
             place = f"`dt.load_config(overrides={{'{name}': …}})` places it"
-            raise InputError(f"{name}: expected settings, not {value!r}; {place}")
+            raise InputError(f"{name}: expected settings, not {shown(value)}; {place}")
         return checked_value(kind, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -95,9 +139,8 @@ class Settings(BaseModel):
 
 def checked_value(model: type[Settings], name: str, value: Any) -> Any:
     """Return a value as a field of a model would hold it, or raise saying what is wrong."""
-    plain = value.item() if isinstance(value, np.generic) else value
     try:
-        return getattr(_alone(model, name)(**{name: plain}), name)
+        return getattr(_alone(model, name)(**{name: _plain(value)}), name)
     except ValidationError as error:
         raise _explained(error, model) from None
 
@@ -108,7 +151,11 @@ def _alone(model: type[Settings], name: str) -> type[BaseModel]:
     field = model.model_fields[name]
     kind: Any = Annotated[field.annotation, None, *field.metadata]  # None: there may be no other
     fields: Any = {name: (kind, ...)}
-    return create_model(model.__name__, __config__=model.model_config, **fields)
+
+    class Alone(_Fields):
+        model_config = model.model_config
+
+    return create_model(model.__name__, __base__=Alone, **fields)
 
 
 class SettingError(InputError):
@@ -164,7 +211,9 @@ def _explained(error: ValidationError, model: type[Settings]) -> SettingError:
         return SettingError(path, f"give {wanted} values, not {len(given)}")
     if first["type"] in ("model_type", "model_attributes_type"):
         message = f"is a table of settings{_examples(model, path)}"
-    written = f"the date {given}" if isinstance(given, date | time) else repr(given)
+    if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        message = f"expected the name of a {path[-1]} or its settings"
+    written = f"the date {given}" if isinstance(given, date | time) else shown(given)
     return SettingError(path, f"{message[0].lower()}{message[1:]}, not {written}")
 
 
@@ -193,4 +242,4 @@ def choose(name: str, value: Any, choices: type[Choice]) -> Choice:
     try:
         return choices(value)
     except ValueError:
-        raise InputError(f"unknown {name} {value!r}: {', '.join(choices)}") from None
+        raise InputError(f"unknown {name} {shown(value)}: {', '.join(choices)}") from None

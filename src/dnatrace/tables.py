@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_path
 from dnatrace.sheets import first_line, read_file, without_index
 
 Columns = dict[str, NDArray[np.int64]]
@@ -33,6 +33,7 @@ class Rows:
         called: the source's names for columns, where they differ from ours.
         people: the names of people by id; None when they have none.
         first_date: the date of day 0; None when days are numbers.
+        takes_dates: whether the source could have dates as its days; arrays and tables cannot.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Rows:
     called: Mapping[str, str] = field(default_factory=dict)
     people: Sequence[str] | None = None
     first_date: date | None = None
+    takes_dates: bool = True
 
     @property
     def size(self) -> int:
@@ -105,16 +107,19 @@ def read_columns(
     """
     if isinstance(source, Rows):
         return source
-    if isinstance(source, str | Path):
+    in_file = isinstance(source, str | Path)
+    if in_file:
+        require_path(**{what: source})
         name = str(source)
         table = read_file(Path(source))
     else:
         name = what
         if not isinstance(source, Mapping) and not hasattr(source, "__arrow_c_stream__"):
-            return Rows(name, _array_columns(source, name, required))
+            return Rows(name, _array_columns(source, name, required), takes_dates=False)
         table = _as_table(source, name, required)
     _check_names(table.column_names, name, required, optional)
-    return Rows(name, {c: whole_numbers(table[c], name, c) for c in required})
+    columns = {c: whole_numbers(table[c], name, c) for c in required}
+    return Rows(name, columns, takes_dates=in_file)
 
 
 def _as_table(source: Any, name: str, required: Sequence[str]) -> pa.Table:
@@ -281,18 +286,19 @@ def people_of(*sources: Rows) -> int:
     )
 
 
-def days_of(*sources: Rows) -> int:
-    """Return how many days rows call for; the message names the row of a day too far away."""
+def days_of(*sources: Rows, first: int = 0) -> int:
+    """Return how many days from `first` on rows call for; an error names the row that errs."""
     filled = [rows for rows in sources if rows.size]
     days = [rows.columns["day"] for rows in filled]
-    size = max((int(one.max()) + 1 for one in days), default=1)
+    size = max((int(one.max()) + 1 - first for one in days), default=1)
     if size <= MOST_DAYS_INFERRED:
         return max(size, 1)
     if filled[0].first_date is not None:
         raise _far_apart(filled)
     rows = max(filled, key=lambda one: int(one.columns["day"].max()))
     numbers = rows.columns["day"]
-    raise rows.refuse(int(np.argmax(numbers)), "day", _too_large(numbers, "day"))
+    problem = _too_large(numbers, "day", takes_dates=rows.takes_dates)
+    raise rows.refuse(int(np.argmax(numbers)), "day", problem)
 
 
 def _far_apart(filled: Sequence[Rows]) -> InputError:
@@ -331,16 +337,16 @@ def _infer_size(columns: Sequence[NDArray[np.int64]], *, most: int, what: str) -
     return max(size, 1)
 
 
-def _too_large(values: NDArray[np.int64], what: str) -> str:
+def _too_large(values: NDArray[np.int64], what: str, *, takes_dates: bool = True) -> str:
     """Return that the largest value is too large for an index, and what may be meant."""
     largest = int(values.max())
     told = f"the largest {what} is {largest}: {what}s are counted from 0"
     option, names = ("days", "") if what == "day" else ("people", "; `infer --id-map` takes names")
     meant = f"; if so many are meant, say so with --{option} (n_{option} in Python){names}"
-    return told + ((date_meant(largest) if what == "day" else "") or meant)
+    return told + ((_date_meant(largest, takes_dates) if what == "day" else "") or meant)
 
 
-def date_meant(number: int) -> str:
+def _date_meant(number: int, takes_dates: bool) -> str:
     """Return which date a number that is no day may stand for, as a remark; "" for none."""
     found, written = None, str(number)
     with suppress(ValueError):
@@ -350,8 +356,12 @@ def date_meant(number: int) -> str:
             found = date.fromisoformat(written)
         elif _SECONDS[0] <= number <= _SECONDS[1]:
             found = date(1970, 1, 1) + timedelta(seconds=number)
-    return "" if found is None else f"; it looks like a date: write {found}"
+    if found is None:
+        return ""
+    if takes_dates:
+        return f"; it looks like a date: write {found}"
+    return f"; it looks like the date {found}: give whole numbers, counted from the first day"
 
 
 def _meant(rows: Rows, day: int) -> str:
-    return date_meant(day) if rows.first_date is None else ""
+    return _date_meant(day, rows.takes_dates) if rows.first_date is None else ""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, shown
 from dnatrace.methods.public_facts import FLOOR
 from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
 from dnatrace.runs.nesting import flatten
@@ -137,7 +137,7 @@ def arms_of(a: Asked, b: Asked | None) -> dict[str, RunConfig]:
 def seeds_from(first: int, given: Any) -> tuple[int, ...]:
     """Return as many seeds as asked for, from the first on."""
     if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MOST_SEEDS:
-        raise InputError(f"seeds: a whole number from 1 to {MOST_SEEDS}, not {given!r}")
+        raise InputError(f"seeds: a whole number from 1 to {MOST_SEEDS}, not {shown(given)}")
     return tuple(range(first, first + given))
 
 

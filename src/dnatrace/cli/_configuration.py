@@ -63,13 +63,18 @@ def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
         _LOG.warning("warning: --%s has no effect: method '%s' adds no noise", names[0], method)
 
 
-def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str) -> None:
-    """Raise for the first --set whose key a command does not read."""
+def _parsed(settings: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return what each --set gives, by dotted key, beside its text."""
     from dnatrace.runs.config import SHORTCUTS
     from dnatrace.runs.nesting import flatten, parse_setting
 
-    for text in settings:
-        for key in flatten(parse_setting(text, SHORTCUTS)):
+    return [(text, flatten(parse_setting(text, SHORTCUTS, "--set"))) for text in settings]
+
+
+def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str) -> None:
+    """Raise for the first --set whose key a command does not read."""
+    for text, values in _parsed(settings):
+        for key in values:
             if not is_read(key):
                 raise InputError(f"--set {text}: {key} {why}")
 
@@ -77,15 +82,14 @@ def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str
 def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
     """Raise if options give a key different values: one would win without a word."""
     from dnatrace.runs.config import SHORTCUTS
-    from dnatrace.runs.nesting import flatten, parse_setting
 
     options = {
         SHORTCUTS.get(name, name): (f"--{name} {value}", value)
         for name, value in given.items()
         if value is not None
     }
-    for text in settings:
-        for key, value in flatten(parse_setting(text, SHORTCUTS)).items():
+    for text, values in _parsed(settings):
+        for key, value in values.items():
             before, other = options.setdefault(key, (f"--set {text}", value))
             if other != value:
                 raise InputError(f"{before}, --set {text}: choose one of them")
@@ -154,6 +158,7 @@ def configured(
                 "scenario": given.pop("scenario", None),
                 "file": given.pop("file", None),
             }
+            _parsed(settings)  # a text that is no setting is named as the option
             with _naming_options(given):
                 config = load_config(**chosen, settings=(*usual, *settings), overrides=given)
             _refuse_twice(settings, given)

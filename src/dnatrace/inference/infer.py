@@ -119,7 +119,7 @@ def _read(
         ids = [contact_rows.columns["sender"], contact_rows.columns["receiver"]]
         n_people = tables.infer_people(*ids, test_rows.columns["person"])
     if n_days is None:
-        n_days = tables.infer_days(contact_rows.columns["day"], test_rows.columns["day"])
+        n_days = tables.days_of(contact_rows, test_rows)
     n_people, n_days = int(n_people), int(n_days)
     window = ContactWindow.from_rows(contact_rows, n_people=n_people, n_days=n_days)
     return window, TestLog.from_rows(test_rows, n_people=n_people, n_days=n_days)

@@ -13,6 +13,7 @@ the loop's day 1 is day 0 here.
 import copy
 import inspect
 import logging
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -31,7 +32,11 @@ ContactRow = tuple[int, int, int, float]
 TestRow = tuple[int, int, int]  # (person, 1 or 0, day of the test)
 
 _LOG = logging.getLogger(__name__)
-_DATA_PARAMETERS = 4  # of a `rank` as in epidemic_mitigation
+# Of `rank`: here, and as in epidemic_mitigation.
+_PARAMETERS = (
+    ("day", "contacts", "tests"),
+    ("t_day", "daily_contacts", "daily_obs", "data"),
+)
 
 
 @runtime_checkable
@@ -89,6 +94,15 @@ class RankedByOthers(OpenMethod):
             raise InputError(
                 f"{type(self.ranker).__name__} is neither a method nor a ranker: it has no rank()"
             )
+        signature = inspect.signature(self.ranker.rank)
+        given = _PARAMETERS[self.takes_data]
+        try:
+            signature.bind(*given)
+        except TypeError:
+            raise InputError(
+                f"{type(self.ranker).__name__}.rank takes {signature}; it gets "
+                f"{' or '.join(_listed(names) for names in _PARAMETERS)}"
+            ) from None
 
     @property
     def needs(self) -> Needs:
@@ -98,11 +112,11 @@ class RankedByOthers(OpenMethod):
     @property
     def takes_data(self) -> bool:
         """Whether `rank` has a fourth parameter, as in epidemic_mitigation."""
-        return len(inspect.signature(self.ranker.rank).parameters) >= _DATA_PARAMETERS
+        return len(inspect.signature(self.ranker.rank).parameters) >= len(_PARAMETERS[1])
 
     def start(self, n_people: int) -> _Memory:
         """Copy the ranker and tell it the numbers of people and days."""
-        ranker = copy.deepcopy(self.ranker)
+        ranker = _copied(self.ranker)
         if hasattr(ranker, "init"):
             ranker.init(n_people, self.n_days)
         return _Memory(
@@ -173,6 +187,22 @@ def as_method(thing: Any, *, n_days: int) -> Method:
     if hasattr(thing, "release") and hasattr(thing, "start"):
         return thing
     return RankedByOthers(ranker=thing, n_days=n_days)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"({', '.join(names)})"
+
+
+def _copied(ranker: Any) -> Any:
+    """Return a copy of an object with all that it holds, or raise saying why there must be one."""
+    try:
+        return copy.deepcopy(ranker)
+    except (TypeError, copy.Error, pickle.PickleError) as error:
+        why = " ".join(str(error).split())
+        raise InputError(
+            f"{type(ranker).__name__} cannot be copied, and every run works on a copy of the "
+            f"object: {why}"
+        ) from error
 
 
 def _rows(secret: SecretFacts, day: int) -> list[ContactRow]:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_at_least, shown
 
 WINDOW = 14  # days
 MOST_LAYERS = 100  # in one network; ours have eight
@@ -134,7 +134,7 @@ def _member(name: str, value: Any, choices: Any) -> Any:
     try:
         return choices(value)
     except ValueError:
-        raise InputError(f"unknown {name} {value!r}: {', '.join(choices)}") from None
+        raise InputError(f"unknown {name} {shown(value)}: {', '.join(choices)}") from None
 
 
 def _paper_shapes(a: Architecture) -> Iterator[tuple[str, tuple[int, ...]]]:

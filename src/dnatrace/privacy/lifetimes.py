@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, shown
 from dnatrace.privacy.gaussian import (
     classical_multiplier,
     mu_of_budget,
@@ -131,7 +131,7 @@ class Target:
         for name, kind in (("unit", Unit), ("calibration", Calibration)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in tuple(kind):
-                raise InputError(f"unknown {name} {value!r}: {', '.join(kind)}")
+                raise InputError(f"unknown {name} {shown(value)}: {', '.join(kind)}")
             object.__setattr__(self, name, kind(value))
 
     @property

@@ -7,7 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, require_path, shown
 from dnatrace.files import parse_json
 
 
@@ -41,20 +41,25 @@ def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
 
 
 def check_kinds(names: Mapping[str, Any], file: Any, settings: Any, overrides: Any) -> None:
-    """Raise unless these are texts, a path, texts and a mapping by text, or absent."""
+    """Raise unless these are texts, a path, texts and a mapping by text, or absent.
+
+    The name of a preset is the only one that must be there.
+    """
     for key, value in names.items():
-        if not isinstance(value, str | None):
-            raise InputError(f"{key}: expected a name, not {value!r}")
+        if not isinstance(value, str) and (key == "preset" or value is not None):
+            listed = f"dt.{key}s() lists them"
+            raise InputError(f"{key}: expected a name, not {shown(value)}; {listed}")
     if not isinstance(file, str | Path | None):
-        raise InputError(f"file: expected a path, not {file!r}")
+        raise InputError(f"file: expected a path, not {shown(file)}")
+    require_path(file=file)
     texts = not isinstance(settings, str) and isinstance(settings, Sequence)
     if not texts or not all(isinstance(text, str) for text in settings):
         raise InputError(
-            f"settings: expected a list like ['tests.capacity=0.04'], not {settings!r}"
+            f"settings: expected a list like ['tests.capacity=0.04'], not {shown(settings)}"
         )
     by_key = isinstance(overrides, Mapping) and all(isinstance(key, str) for key in overrides)
     if overrides is not None and not by_key:
-        raise InputError(f"overrides: expected values by key, not {overrides!r}")
+        raise InputError(f"overrides: expected values by key, not {shown(overrides)}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -117,11 +122,15 @@ def read_run_file(path: Path, schema: int) -> dict[str, Any]:
     return values
 
 
-def parse_setting(text: str, shortcuts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the nested value of a text "section.key=value"; short names are expanded."""
+def parse_setting(text: str, shortcuts: Mapping[str, str], option: str = "") -> dict[str, Any]:
+    """Return the nested value of a text "section.key=value"; short names are expanded.
+
+    `option` is the one that gave the text, for messages; "" in Python.
+    """
     path, equals, written = text.partition("=")
     if not equals or not path.strip():
-        raise InputError(f"--set {text}: expected section.key=value")
+        given = f"{option} {text}" if option else f"settings: {shown(text)}"
+        raise InputError(f"{given}: expected section.key=value")
     try:
         value = tomllib.loads(f"value = {written}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):

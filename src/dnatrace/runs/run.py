@@ -1,6 +1,5 @@
 """From a configuration to a result: build the parts, run the loop, measure."""
 
-import reprlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from dnatrace.errors import (
     require_path,
     require_text,
     require_whole,
+    shown,
 )
 from dnatrace.inference.exchange import (
     Exchange,
@@ -307,8 +307,8 @@ def build_simulator(config: RunConfig) -> Simulator:
 def require_config(value: Any, what: str) -> None:
     """Raise unless a value is a configuration."""
     if not isinstance(value, RunConfig):
-        shown = reprlib.repr(value)
-        raise InputError(f'{what}, such as dt.RunConfig(method="fn", people=1000), not {shown}')
+        such = f'{what}, such as dt.RunConfig(method="fn", people=1000)'
+        raise InputError(f"{such}, not {shown(value)}")
 
 
 def _asked(config: RunConfig, method: Any, name: str | None) -> RunConfig:
@@ -329,7 +329,7 @@ def named_outside(config: RunConfig, name: str) -> RunConfig:
         InputError: the name cannot be one, or belongs to a method that configurations name.
     """
     if not isinstance(name, str) or not name.isprintable() or not name.strip():
-        raise InputError(f"name: expected a line of text, not {name!r}")
+        raise InputError(f"name: expected a line of text, not {shown(name)}")
     if name in METHODS:
         raise InputError(f"name: '{name}' is a method of its own; call the object otherwise")
     return config.model_copy(update={"method": OutsideSettings(name=name.strip())})

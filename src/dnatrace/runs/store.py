@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from dnatrace.errors import InputError, is_readable
+from dnatrace.errors import InputError, is_readable, require_path, require_text
 from dnatrace.files import parse_json
 from dnatrace.runs import guarantees
 from dnatrace.runs.run import RunResult
@@ -50,7 +50,7 @@ _LONGEST_LABEL = 100  # characters
 _ABANDONED_SECONDS = 24 * 3600.0  # for writers on other machines; writing takes seconds
 
 
-def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Path:
+def write_run(result: RunResult, store: Path | str, *, label: str | None = None) -> Path:
     """Write a run with its figure and return its directory; an earlier one is replaced.
 
     Files in the directory that no run writes are kept. A label names the run for people and changes
@@ -62,6 +62,8 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
     """
     from dnatrace.runs import figures  # noqa: PLC0415 - sweeps do without matplotlib
 
+    store = _directory(store)
+    require_text(label=label)
     figure = figures.rendered(figures.epidemic(result.daily, result.summary), "epidemic")
     files = render(result) | figure
     clear_leftovers(store)
@@ -74,6 +76,14 @@ def write_run(result: RunResult, store: Path, *, label: str | None = None) -> Pa
         files["label.txt"] = f"{kept}\n".encode()
     write_files(files, store, final.name, replace=True)
     return final
+
+
+def _directory(store: Any) -> Path:
+    """Return the directory of a store, or raise unless one is given."""
+    if store is None:
+        raise InputError("store must be a path, not None")
+    require_path(store=store)
+    return Path(store)
 
 
 def _earlier_label(run: Path) -> str:

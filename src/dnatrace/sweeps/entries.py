@@ -14,6 +14,7 @@ from dnatrace.errors import (
     require_path,
     require_text,
     require_whole,
+    shown,
 )
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
@@ -44,7 +45,7 @@ def check(configs: Any) -> None:
         if labels and all(isinstance(label, kind) for label in labels):
             return
     if labels:
-        raise InputError(f"labels: give texts, or numbers alone, not {labels!r}")
+        raise InputError(f"labels: give texts, or numbers alone, not {shown(labels)}")
 
 
 def _check_names(entries: Sequence[tuple[Any, ...]]) -> None:
@@ -60,7 +61,7 @@ def checked_seeds(given: Any) -> tuple[int, ...]:
     """Return the seeds of a list or array; raise unless they are distinct whole numbers."""
     seeds = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(seeds, Sequence) or isinstance(seeds, bytes | str):
-        raise InputError(f"seeds: give a list such as [1, 2, 3], not {given!r}")
+        raise InputError(f"seeds: give a list such as [1, 2, 3], not {shown(given)}")
     check_seeds(seeds)
     return tuple(map(int, seeds))
 
@@ -105,13 +106,18 @@ def _settings(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in ("schema", "seed")}
 
 
+def _called(name: object) -> str:
+    """Return a name as messages quote it, and something that is no name in one short line."""
+    return str(name) if isinstance(name, str | Real) else shown(name)
+
+
 def check_label(label: object, labels: Iterable[object], what: str = "label") -> None:
     """Raise unless a label is among others."""
     known = list(labels)
     if not isinstance(label, Hashable) or label not in known:
         listed = ", ".join(f"'{one}'" for one in known)
         guess = closest(label, map(str, known))
-        raise InputError(f"{what} '{label}' is not among the labels: {listed}{guess}")
+        raise InputError(f"{what} '{_called(label)}' is not among the labels: {listed}{guess}")
 
 
 def check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> None:
@@ -124,5 +130,5 @@ def check_metric(metric: object, summaries: Sequence[Mapping[str, Any]]) -> None
         listed = ", ".join(numbers[0] if numbers else ())
         guess = closest(metric, numbers[0] if numbers else ())
         raise InputError(
-            f"metric '{metric}' is not among the numbers of a summary: {listed}{guess}"
+            f"metric '{_called(metric)}' is not among the numbers of a summary: {listed}{guess}"
         )

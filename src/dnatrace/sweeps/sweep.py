@@ -24,7 +24,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, TypedDict
 
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, shown
 from dnatrace.files import check_directory
 from dnatrace.methods.base import release_of
 from dnatrace.runs import notices
@@ -176,13 +176,13 @@ def _read_seeds(seeds: Any) -> list[int]:
         first, count = seeds["first"], seeds["count"]
         check_seeds([first])
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_SEEDS:
-            raise InputError(f"seeds: count must be from 1 to {MOST_SEEDS}, not {count!r}")
+            raise InputError(f"seeds: count must be from 1 to {MOST_SEEDS}, not {shown(count)}")
         check_seeds([first + count - 1])
         return list(range(first, first + count))
     if isinstance(seeds, list) and seeds:
         check_seeds(seeds)
         return list(seeds)
-    found = "" if seeds is None else f", not {seeds!r}"
+    found = "" if seeds is None else f", not {shown(seeds)}"
     raise InputError(f"seeds: give a list such as [1, 2, 3] or {{ first = 1, count = 3 }}{found}")
 
 
@@ -190,7 +190,9 @@ def check_seeds(seeds: Sequence[Any]) -> None:
     """Raise unless these are distinct whole numbers that a run takes."""
     for seed in seeds:
         if isinstance(seed, bool) or not isinstance(seed, Integral):
-            raise InputError(f"seeds: give a list of whole numbers such as [1, 2, 3], not {seed!r}")
+            raise InputError(
+                f"seeds: give a list of whole numbers such as [1, 2, 3], not {shown(seed)}"
+            )
         if int(seed) < 0:
             raise InputError(f"seeds: must be at least 0, not {seed}")
         if int(seed) >= END_OF_SEEDS:
@@ -202,7 +204,7 @@ def check_seeds(seeds: Sequence[Any]) -> None:
 def _combinations(block: Any) -> Iterator[dict[str, Any]]:
     """Yield every combination of a block's values by dotted key; anything but a list is fixed."""
     if not isinstance(block, Mapping):
-        raise InputError(f"grid: give a table of keys and lists of values, not {block!r}")
+        raise InputError(f"grid: give a table of keys and lists of values, not {shown(block)}")
     keys = flatten(block)
     for key in keys:
         if key.partition(".")[0] in ("seed", "seeds"):
