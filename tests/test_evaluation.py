@@ -343,6 +343,12 @@ def test_dataset_and_evaluate_from_an_empty_directory(tmp_path, directory):
         json.loads(done.stdout)["auc"] == json.loads(page.with_suffix(".json").read_text())["auc"]
     )
     assert "Over people not isolated" in page.read_text()
+    page.write_text("mine")
+    again = run_command("evaluate", model, *options, "--out", page, "-q")
+    assert (again.returncode, page.read_text()) == (2, "mine")
+    assert again.stderr == f"dnatrace: {page}: exists already; --force replaces it\n"
+    assert run_command("evaluate", model, *options, "--out", page, "-q", "--force").returncode == 0
+    assert "Over people not isolated" in page.read_text()
     (data / "dataset.json").unlink()
     half = run_command("evaluate", model, *options)
     assert (half.returncode, half.stderr.count("\n")) == (2, 1)

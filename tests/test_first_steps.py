@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +21,7 @@ from dnatrace.runs import console, needs
 from dnatrace.runs.console import print_table
 from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.quantities import DAILY, SUMMARY
+from dnatrace.runs.quantities import shown as shown_number
 from dnatrace.seir import SeirParameters
 from dnatrace.sweeps import naming
 from dnatrace.sweeps import sweep as sweeps
@@ -318,6 +320,15 @@ def test_a_sweep_ends_with_its_results(tmp_path, monkeypatch):
     peaks = [1000 * row["peak_infected"] for row in stored if row["method"] == "fn"]
     (fn,) = (row for row in rows if row["setting"].startswith("fn"))
     assert fn["mean"] == pytest.approx(sum(peaks) / 2)
+    half = 6.3138 * abs(peaks[0] - peaks[1]) / 2  # of Student's t with one degree of freedom, 95 %
+    assert fn["half_width"] == pytest.approx(half, rel=1e-4)
+    told = {row["setting"]: f"{shown_number(row['mean'])} ± {shown_number(row['half_width'])}"
+            for row in rows}  # fmt: skip
+    for line in shown.splitlines():
+        setting, _, peak = ([cell.strip() for cell in line.split("│")[1:-1]] + [""] * 3)[:3]
+        if setting in told:
+            assert peak.startswith(told.pop(setting))
+    assert not told
 
 
 def test_a_label_of_a_sweep_is_one_of_the_report(tmp_path, monkeypatch):
@@ -399,8 +410,11 @@ def test_a_run_that_does_not_fit_says_what_it_needs(tmp_path):
     done = run_process("run", "--people", "1000000000", "--out", "runs", cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("dnatrace: 1,000,000,000 people need about 1,6")
-    assert "--yes" in done.stderr
+    assert re.match(
+        r"dnatrace: 1,000,000,000 people need about 1,6\S+ GB of memory and \d+ \w+, and \S+ GB "
+        r"are free; --yes starts anyway$",
+        done.stderr,
+    )
     (tmp_path / "s.toml").write_text("people = 1_000_000_000\nseeds = [1, 2]\n")
     done = run("sweep", "s.toml", "--workers", "2", cwd=tmp_path)
     assert done.returncode == 2
@@ -417,7 +431,8 @@ def test_a_run_that_does_not_fit_says_what_it_needs(tmp_path):
         "privacy statement --set people=100000000",
     ],
 )
-def test_every_command_that_runs_says_what_does_not_fit(tmp_path, command):
+def test_every_command_that_runs_says_what_does_not_fit(tmp_path, command, monkeypatch):
+    monkeypatch.setattr(needs, "free_memory", lambda: 16e9)  # whatever this machine has
     done = run(*command.split(), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("dnatrace: 100,000,000 people need about ")
@@ -438,8 +453,15 @@ def test_a_sweep_compares_with_a_baseline_seed_by_seed(tmp_path, monkeypatch):
     none, fn = values["results"]
     gains = [ours - theirs for ours, theirs in zip(fn["values"], none["values"], strict=True)]
     assert fn["difference"] == pytest.approx(sum(gains) / 3)
+    half = 2.91999 * np.std(gains, ddof=1) / 3**0.5  # of Student's t with two degrees of freedom
+    assert fn["difference_half_width"] == pytest.approx(half, rel=1e-5)
     assert none["difference"] is None
-    assert "from none" in run(*asked, cwd=tmp_path).stdout
+    printed = run(*asked, cwd=tmp_path).stdout
+    assert "from none" in printed
+    sign = "+" if sum(gains) > 0 else "−" if sum(gains) < 0 else ""
+    gain = f"{sign}{shown_number(abs(sum(gains) / 3))} ± {shown_number(half)}"
+    (row,) = (line for line in printed.splitlines() if line.startswith("│") and " fn " in line)
+    assert row.split("│")[-2].strip() == gain
 
 
 def test_a_list_says_that_a_peak_is_not_reached(tmp_path):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from dnatrace.networks.runtime import model_path
+
 from .command_line import run
 
 
@@ -30,6 +32,23 @@ def test_results_are_replaced_by_force_alone(files):
         assert (files / name).read_text() == "mine"
         assert run(*command, "--force", cwd=files).returncode == 0
         assert (files / name).read_bytes() != b"mine"
+
+
+def test_force_does_not_replace_what_is_read(files):
+    """The lists, the network and the dataset of a command, under --force as well."""
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    for name in ("contacts.csv", "tests.csv"):
+        order = ("infer", "contacts.csv", "tests.csv", "--out", name, "--force")
+        done = run(*order, cwd=files)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{name}: is read by this command and would be overwritten" in done.stderr
+    model = files / "m.onnx"  # a network may have any name
+    model.write_bytes(model_path("dna").read_bytes())
+    done = run("export", model, model, "--force", cwd=files)
+    assert done.returncode == 2
+    assert "m.onnx: is read by this command and would be overwritten" in done.stderr
+    assert model.read_bytes() == model_path("dna").read_bytes()
+    assert {p.name: p.read_bytes() for p in files.iterdir() if p != model} == before
 
 
 def test_pages_and_audits_have_their_suffix(files):

@@ -84,6 +84,21 @@ def test_the_blocks_are_found():
     }
 
 
+def test_the_page_says_where_the_files_of_its_commands_are():
+    """Each file that a command reads is in `examples/`, tracked, and the page leads there."""
+    assert "The lists and the study that these commands read are in `examples/`: `cd examples`" in (
+        " ".join(HOW_TO.split())
+    )
+    tracked = subprocess.run(
+        ["git", "ls-files", "examples"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    read = {word for command in COMMANDS for word in command if re.search(r"\.(csv|toml)$", word)}
+    assert read == {"contacts.csv", "tests.csv", "study.toml"}
+    assert all((ROOT / "examples" / name).is_file() for name in read)
+    if tracked.returncode == 0:  # in a checkout
+        assert {f"examples/{name}" for name in read} <= set(tracked.stdout.split())
+
+
 def test_the_readme_is_one_screen_with_one_picture_and_five_links():
     assert len(README.splitlines()) <= 45
     assert README.count("![") == 1

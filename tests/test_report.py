@@ -252,6 +252,16 @@ def test_the_page_has_what_differences_are_made_of(groups, html):
     assert alone["each"] == {}  # nothing to compare with
 
 
+def difference_told(mean, half):
+    sign = "" if mean == 0.0 else "+" if mean > 0.0 else "−"
+    return f"{sign}{shown(abs(mean))} ± {shown(half)}"
+
+
+def cells_of(line):
+    """Return the cells of a line of a printed table."""
+    return [cell.strip() for cell in line.split("│")[1:-1]]
+
+
 def test_the_command_compares_with_a_baseline(report_store, tmp_path):
     page = tmp_path / "x.html"
     done = command_line.run("report", report_store, "--out", page, "--baseline", "none")
@@ -264,6 +274,10 @@ def test_the_command_compares_with_a_baseline(report_store, tmp_path):
         ).stdout
     )
     assert {row["label"] for row in answer["differences"]} == set(SETTINGS) - {"none"}
+    shown = {row[0]: row[1:] for row in map(cells_of, done.stdout.splitlines()) if len(row) > 1}
+    for row in answer["differences"]:
+        found = [row[key] for key in row if key != "label"]
+        assert shown[row["label"]] == [difference_told(n["mean"], n["half"]) for n in found]
     page.unlink()
     done = command_line.run("report", report_store, "--out", page, "--baseline", "nine")
     assert done.returncode == 2
@@ -352,6 +366,43 @@ def test_everything_the_page_promises_is_there(html):
     for label in SETTINGS:
         assert label in text
     assert embedded_data(html)["methods"] == ["none", "public-only", "fn", "dpfn-s"]
+
+
+@pytest.mark.parametrize(
+    ("days", "settings", "score", "contact", "told"),
+    [
+        (20, {"method": "tally"}, "5.02", "5.02", ""),
+        (5, {"method": "tally"}, "2.64 so far", "2.64 so far", ""),
+        (20, {"method": "dpfn-s", "epsilon": 2.0}, "2", "10.2", ""),
+        (
+            *(5, {"epsilon": 20.0, "unit": "contact", "privacy": {"calibration": "classical"}}),
+            *("14.1 so far", "14.1 so far", "TARGET MET SO FAR ALONE: ε = 20 per contact"),
+        ),
+        (
+            *(20, {"epsilon": 20.0, "unit": "contact", "privacy": {"calibration": "classical"}}),
+            *("29.6", "29.6", "TARGET NOT MET: ε = 20 per contact was asked for."),
+        ),
+    ],
+)
+def test_the_table_of_privacy_has_every_cost_under_its_name(
+    days, settings, score, contact, told, tmp_path
+):
+    config = RunConfig(people=60, days=days, initially_infected=6, **settings)
+    write_run(run(config), tmp_path)
+    page = write_report(tmp_path).path.read_text("utf-8")
+    section = page[page.index('<section id="privacy">') :]
+    heads, cells = (
+        [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(pattern, row)]
+        for pattern, row in (
+            (r"<th[ >].*?</th>", re.search(r"<thead.*?</thead>", section, re.DOTALL)[0]),
+            (r"(?s)<t[hd][ >].*?</t[hd]>", re.search(r"<tbody.*?</tr>", section, re.DOTALL)[0]),
+        )
+    )
+    row = dict(zip(heads, cells, strict=True))
+    assert row["ε of one score alone"] == score
+    assert row["ε of one contact over its life"] == contact
+    assert told in row["Guarantee"]
+    assert ("TARGET" in row["Guarantee"]) is bool(told)
 
 
 def test_every_table_has_a_heading_for_each_of_its_cells(html):

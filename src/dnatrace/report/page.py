@@ -22,6 +22,7 @@ from dnatrace.report.reading import read_runs
 from dnatrace.runs import quantities
 from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.parameters import Setting, described_settings
+from dnatrace.runs.presentation import target_words
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.simulators.catalogue import SIMULATORS
 from dnatrace.sweeps.naming import Names, short, written
@@ -125,13 +126,26 @@ def render(
         robustness=measures.robustness(groups, names),
         summary=SUMMARY,
         epsilons=EPSILONS,
-        privacy=[{"label": g.label, "verdict": _verdict(g), **g.privacy} for g in groups],
+        privacy=[_privacy(group) for group in groups],
         statements=_statements(groups),
         ledgers=[_ledger(group) for group in groups],
         parameters=_parameters(groups),
         figures=_figures(groups),
         provenance=_provenance(groups),
     )
+
+
+def _privacy(group: Group) -> dict[str, Any]:
+    """Return what the table of privacy shows of a setting; costs that still grow are so far."""
+    privacy = group.privacy
+    unfinished = {f"per_{unit}_epsilon" for unit in privacy.get("unfinished") or ()}
+    return {
+        "label": group.label,
+        "verdict": _verdict(group),
+        "target": target_words(privacy),
+        "so_far": {key: " so far" for key in unfinished if privacy.get(key) is not None},
+        **privacy,
+    }
 
 
 def embedded(data: Any) -> str:

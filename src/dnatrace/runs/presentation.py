@@ -73,7 +73,9 @@ def privacy_line(privacy: dict[str, Any]) -> str:
             " The threshold that chooses tests is published and reveals more; see the statement."
         )
         line += "" if "SIMULATION" in line else _threshold_simulated(privacy)
-    return "".join([line, *(f" {told}" for told in (_target(privacy), _of_cases(privacy)) if told)])
+    return "".join(
+        [line, *(f" {told}" for told in (target_words(privacy), _of_cases(privacy)) if told)]
+    )
 
 
 def beyond_units(privacy: Mapping[str, Any]) -> list[str]:
@@ -86,10 +88,10 @@ def beyond_units(privacy: Mapping[str, Any]) -> list[str]:
             f"ε = {shown(threshold['day'])} per day for the score of one person, "
             f"{shown(threshold['run'])} over all days."
         )
-    return [told for told in (_target(privacy), chosen, _of_cases(privacy)) if told]
+    return [told for told in (target_words(privacy), chosen, _of_cases(privacy)) if told]
 
 
-def _target(privacy: Mapping[str, Any]) -> str | None:
+def target_words(privacy: Mapping[str, Any]) -> str | None:
     """Return that the target is not met, or so far alone; None where it is, or is not stored."""
     kept, asked = privacy.get("target_kept"), f"ε = {shown(privacy.get('epsilon'))}"
     asked += f" per {privacy.get('unit')}"
