@@ -239,6 +239,54 @@ CHANGED = {
 }
 
 
+OFF = {
+    "household.adherence": 0.5,
+    "household.trigger": "symptoms",
+    "household.negative_ends": True,
+    "quarantine.days": 14,
+    "quarantine.adherence": 0.5,
+    "quarantine.threshold": 0.5,
+    "release_tests.after": 2,
+    "manual.delay": 3,
+    "manual.look_back": 14,
+    "notification.look_back": 14,
+    "notification.detection": 0.1,
+}
+
+
+def test_settings_of_levers_that_are_off_are_told_and_name_no_run(caplog):
+    small = {"people": 200, "days": 9, "initially_infected": 20, "method": "fn"}
+    plain = load_config(scenario="scarce", overrides=small)
+    usual = run(plain)
+    for key, value in OFF.items():
+        caplog.clear()
+        config = load_config(scenario="scarce", settings=[f"policy.{key}={value}"], overrides=small)
+        lever = key.partition(".")[0]
+        assert f"policy.{key} has no effect: policy.{lever} is off" in caplog.text
+        assert config.digest == plain.digest
+        assert run(config).daily == usual.daily
+    caplog.clear()
+    switched = {"policy.household.days": 0, "policy.quarantine.capacity": 0.0}
+    assert load_config(scenario="scarce", overrides=small | switched).digest == plain.digest
+    assert "no effect" not in caplog.text  # a switch does what it says
+
+
+def test_settings_of_levers_that_are_on_are_not_told(caplog):
+    both = {"household.days": 10, "quarantine.capacity": 0.01, "release_tests.capacity": 0.1}
+    both |= {"manual.capacity": 0.01, "notification.consent": 0.5}
+    on = {f"policy.{key}": value for key, value in both.items()}
+    plain = load_config(scenario="scarce", overrides={"people": 200, "method": "fn"} | on)
+    for key, value in OFF.items():
+        caplog.clear()
+        config = load_config(
+            scenario="scarce",
+            settings=[f"policy.{key}={value}"],
+            overrides={"people": 200, "method": "fn"} | on,
+        )
+        assert "is off" not in caplog.text
+        assert config.digest != plain.digest, key
+
+
 @pytest.mark.parametrize("preset", ["standard", "paper-code"])
 @pytest.mark.parametrize("method", METHODS.names)
 def test_what_phones_believe_names_a_run_where_it_has_an_effect(method, preset, caplog):

@@ -79,6 +79,23 @@ def test_a_report_replaces_pages_and_nothing_else(tmp_path):
     assert run("report", "runs", cwd=tmp_path).returncode == 0  # a page of its own is replaced
 
 
+def test_a_report_does_not_replace_the_page_of_another_study(tmp_path):
+    small = ("--people", "60", "--days", "3", "--method", "none", "-q")
+    for seed, store in ((1, "first"), (2, "second")):
+        order = ("run", *small, "--seed", seed, "--out", store)
+        assert run(*order, cwd=tmp_path).returncode == 0
+    assert run("report", "first", "--out", "page.html", cwd=tmp_path).returncode == 0
+    kept = (tmp_path / "page.html").read_bytes()
+    done = run("report", "second", "--out", "page.html", cwd=tmp_path)
+    assert done.stderr == "dnatrace: page.html: exists already; --force replaces it\n"
+    assert (tmp_path / "page.html").read_bytes() == kept
+    assert run("run", *small, "--seed", 3, "--out", "first", cwd=tmp_path).returncode == 0
+    assert run("report", "first", "--out", "page.html", cwd=tmp_path).returncode == 0  # it grew
+    assert (tmp_path / "page.html").read_bytes() != kept
+    order = ("report", "second", "--out", "page.html", "--force")
+    assert run(*order, cwd=tmp_path).returncode == 0
+
+
 def test_a_label_that_is_replaced_is_told(tmp_path):
     small = ("run", "--people", "60", "--days", "3", "--method", "none", "--out", "runs")
     assert "becomes" not in run(*small, "--label", "first", cwd=tmp_path).stderr

@@ -34,12 +34,14 @@ def report(
     Example: dnatrace report runs --out report.html
     """
     from dnatrace.report import write_report
-    from dnatrace.report.page import is_page, shown_difference
+    from dnatrace.report.page import is_page_of, shown_difference
     from dnatrace.runs.quantities import SUMMARY
 
     page = directory / "report.html" if out is None else out
     if page.suffix in (".html", ".htm") and (out is not None or page.exists()):
-        keep_inputs(page, (), force=force or is_page(page))  # other suffixes are refused later
+        keep_inputs(
+            page, (), force=force or is_page_of(page, directory)
+        )  # other suffixes are refused later
     written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1e6:.1f} MB"
     counts = f"runs {written.runs}, settings {written.settings}"

@@ -182,6 +182,10 @@ class PolicySettings(Plugin):
         del simulator
         return []
 
+    def idle(self) -> list[str]:
+        """Return keys whose values have no effect with the others, whatever they are."""
+        return []
+
     def budgets(self) -> list[tuple[str, float, str]]:
         """Return key and share of every budget in use, and what follows if it is nobody."""
         return []

@@ -103,6 +103,12 @@ class LeversSettings(PolicySettings):
             told.append("quarantine.threshold: no effect: nobody is sent home by score")
         return told
 
+    def idle(self) -> list[str]:
+        """Return the levers that are off, with all of their settings."""
+        others = ("household", "quarantine", "release_tests", "manual", "notification")
+        off = [name for name in others if not getattr(self, name).is_on]
+        return off if self.symptoms.seen else ["symptoms", *off]
+
     @property
     def _stays(self) -> tuple[Any, ...]:
         return self.household, self.manual, self.notification, self.quarantine

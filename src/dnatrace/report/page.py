@@ -24,6 +24,7 @@ from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.parameters import Setting, described_settings
 from dnatrace.runs.presentation import target_words
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
+from dnatrace.runs.store import is_complete, stored_runs
 from dnatrace.simulators.catalogue import SIMULATORS
 from dnatrace.sweeps.naming import Names, short, written
 
@@ -297,9 +298,13 @@ def _provenance(groups: Sequence[Group]) -> dict[str, Any]:
     return {"codes": len(codes), "libraries": libraries}
 
 
-def is_page(path: Path) -> bool:
-    """Whether a file is a page that this package wrote."""
+def is_page_of(path: Path, directory: Path) -> bool:
+    """Whether a file is a page that this package wrote of the same store: they share a run."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return _GENERATOR in file.read(_HEAD_BYTES)
+        head = file.read(_HEAD_BYTES)
+        page = head + file.read() if _GENERATOR in head else b""
+    own = path.resolve().parent == directory.resolve()  # the page that a store keeps of itself
+    names = [directory] if is_complete(directory) else stored_runs(directory)
+    return bool(page) and (own or any(name.name.encode() in page for name in names))

@@ -225,8 +225,10 @@ class RunConfig(Settings):
             idle += [("tests", None), ("isolation", None), ("policy", None)]
         elif not self.method.gives_tests:
             idle += [("tests", "capacity"), *(("policy", key) for key in self.policy.by_score)]
-        if ("tests", None) not in idle and not self.method.reads_test_errors:
-            idle += [("tests", key) for key in BELIEVED]
+        if ("tests", None) not in idle:
+            idle += [("tests", key) for key in BELIEVED if not self.method.reads_test_errors]
+            off = (("policy", key) for key in self.acting_policy.idle())
+            idle += [entry for entry in off if entry not in idle]
         if self.exchange is not ExchangeKind.ROUNDS or not self.method.reads_messages:
             idle += [("seir", "rounds")]
         if not self.method.reads_model:

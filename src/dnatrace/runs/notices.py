@@ -29,6 +29,8 @@ def tell_what_is_idle(
         if ("seir", key) in config.idle():
             called = f"{key} (p1)" if key == P1 else key
             _LOG.warning("seir.%s has no effect with method '%s'", called, config.method.name)
+    for line in _of_levers(given.get("policy"), config):
+        _LOG.warning("%s", line)
     if config.tests.believed.misleads:
         _LOG.warning("the error rates of tests add up to more than 1: tests mislead")
     for section, catalogue in catalogues.items():
@@ -36,6 +38,26 @@ def tell_what_is_idle(
         for key in held if isinstance(held, Mapping) and name in catalogue else ():
             if catalogue.ignores(name, key) and key not in catalogue:
                 _LOG.warning("%s.%s has no effect with %s '%s'", section, key, section, name)
+
+
+def _of_levers(given: Any, config: "RunConfig") -> list[str]:
+    """Return which settings were given of parts of a policy that are off, other than their switch.
+
+    A zero is how a part is switched off, so it is not told.
+    """
+    off = config.policy.idle()
+    tables = {key: held for key, held in given.items() if key in off} if _is_table(given) else {}
+    return [
+        f"policy.{key}.{own} has no effect: policy.{key} is off"
+        for key, held in tables.items()
+        for own, value in (held.items() if _is_table(held) else ())
+        if value != 0
+    ]
+
+
+def _is_table(value: Any) -> bool:
+    """Tell whether a given value is a table, as it must be where settings are several."""
+    return isinstance(value, Mapping)
 
 
 def tell_idle_settings(keys: Iterable[str], config: "RunConfig") -> None:
