@@ -221,6 +221,29 @@ def study_of(**peaks):
     return Study(seeds=(1, 2), summaries=summaries)
 
 
+def test_labels_that_are_one_run_are_told(caplog):
+    """Two ε of a method without noise are no comparison of ε."""
+    small = {"people": 60, "days": 3, "initially_infected": 6}
+    many = {f"ε {e}": dt.RunConfig(method="fn", epsilon=e, **small) for e in (0.1, 10.0)}
+    dt.compare(many, seeds=[1], workers=1)
+    assert (
+        "'ε 0.1' and 'ε 10.0' are the same run: what differs between them has no effect"
+        in caplog.text
+    )
+    caplog.clear()
+    many = {f"ε {e}": dt.RunConfig(method="tally", epsilon=e, **small) for e in (0.1, 10.0)}
+    dt.compare(many, seeds=[1], workers=1)
+    assert caplog.text == ""
+
+
+def test_labels_of_other_size_are_told(caplog):
+    small = {"method": "none", "people": 60, "days": 3, "initially_infected": 6}
+    many = {"a": dt.RunConfig(**small), "b": dt.RunConfig(**small | {"people": 50, "days": 2})}
+    dt.compare(many, seeds=[1], workers=1, baseline="a")
+    assert "'b' has 50 people, 'a' has 60: differences between them are not" in caplog.text
+    assert "'b' has 2 days, 'a' has 3: differences between them are not" in caplog.text
+
+
 def test_differences_are_paired_by_seed():
     study = study_of(a_1=(0.1, 0.5), b_1=(0.2, 0.6))
     difference = study.difference(("a", "1"), ("b", "1"), "peak_infected", scale=1000.0)

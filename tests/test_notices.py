@@ -335,6 +335,12 @@ def test_settings_of_sections_without_effect_are_told(method, key, caplog):
     assert "no effect" not in caplog.text
 
 
+def test_sections_of_a_file_without_effect_are_told(tmp_path, caplog):
+    (tmp_path / "run.toml").write_text("method = 'fn'\n[privacy]\nepsilon = 1\n")
+    load_config(file=tmp_path / "run.toml")
+    assert "privacy.epsilon has no effect with method 'fn'" in caplog.text
+
+
 def test_a_section_may_be_given_as_a_whole():
     config = load_config(overrides={"simulator": {"season": {"amplitude": 0.2}}, "people": 60})
     assert config.simulator.season.amplitude == 0.2

@@ -455,6 +455,15 @@ def test_a_run_that_kills_its_workers_is_reported():
     assert heard[-1].error == "3 workers died of it (exit code -9)"
 
 
+def test_a_sweep_says_that_combinations_are_one_setting(tmp_path):
+    text = "people = 60\ndays = 3\nseeds = [1]\n[grid]\nprivacy.epsilon = [0.1, 1.0]\n"
+    for method, told in (("fn", True), ("tally", False)):
+        (tmp_path / "s.toml").write_text(f"method = '{method}'\n{text}")
+        done = dnatrace("sweep", "s.toml", "--store", method, cwd=tmp_path)
+        line = "2 combinations are 1 different settings: what else differs has no effect in them"
+        assert (line in done.stderr) is told
+
+
 def test_a_sweep_says_that_peaks_still_rise(tmp_path):
     (tmp_path / "s.toml").write_text("seeds = [1]\nmethod = 'none'\npeople = 300\ndays = 12\n")
     done = dnatrace("sweep", "s.toml", "--store", "runs", "-q", cwd=tmp_path)

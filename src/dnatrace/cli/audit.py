@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("dnatrace")
 _DRAWS = "Number of releases of each of the two worlds."
-_MOST_DRAWS = "1,000,000; 2,000 end to end, none in a city, where ε is exact anyway"
+_MOST_DRAWS = "1,000,000; 2,000 end to end, none in a city, where ε is exact and a draw slow"
 
 
 def _read(config: "RunConfig", options: dict[str, Any]) -> tuple[str, ...]:
@@ -121,8 +121,10 @@ def _person(
     usual = {WorldName.CITY: 0}  # a thousand people per draw
     results = []
     for name in names:
-        _LOG.info("world %s", name.value)
         many = usual.get(name, 2000) if draws is None else draws
+        slow = name is WorldName.CITY and many > 0
+        told = ": each draw is a thousand people, which takes minutes" if slow else ""
+        _LOG.info("world %s%s", name.value, told)
         results.append(
             person_audits.audit_person(
                 config, name, draws=many, closed=closed_loop, confidence=confidence

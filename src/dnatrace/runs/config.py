@@ -311,8 +311,8 @@ def load_config(
         raise
     notices.tell_what_is_idle(given, config, CATALOGUES)
     notices.tell_of_scenario(scenario, given, config)
-    one_by_one = [flatten(parse_setting(text, SHORTCUTS)) for text in settings]
-    notices.tell_idle_settings([key for keys in one_by_one for key in keys], config)
+    one_by_one = [of_file, *(parse_setting(text, SHORTCUTS) for text in settings)]
+    notices.tell_idle_settings([key for keys in one_by_one for key in flatten(keys)], config)
     return config
 
 

@@ -1,5 +1,6 @@
 """What is compared: configurations, some with an object instead of their method, and labels."""
 
+import logging
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -22,6 +23,7 @@ from dnatrace.runs.run import require_config
 from dnatrace.sweeps.naming import METHOD, Names, short, written
 from dnatrace.sweeps.sweep import check_seeds
 
+_LOG = logging.getLogger(__name__)
 # A configuration, or one with an object that replaces its method, and a name for the object.
 Entry = RunConfig | tuple[RunConfig, Any] | tuple[RunConfig, Any, str]
 
@@ -46,6 +48,32 @@ def check(configs: Any) -> None:
             return
     if labels:
         raise InputError(f"labels: give texts, or numbers alone, not {shown(labels)}")
+
+
+def tell_of_pairs(configs: Mapping[Any, Entry], baseline: Any = None) -> None:
+    """Report labels that are the same run, and those that no difference can be taken of.
+
+    A pair of labels is one run where what differs between them has no effect: with a method that
+    adds no noise any two ε. Different people or days make a difference that is not one of policies.
+    """
+    runs: dict[str, Any] = {}
+    plain = {key: entry for key, entry in configs.items() if isinstance(entry, RunConfig)}
+    for label, config in plain.items():
+        first = runs.setdefault(config.model_copy(update={"seed": 0}).digest, label)
+        if first != label:
+            _LOG.warning(
+                "%r and %r are the same run: what differs between them has no effect", first, label
+            )
+    sizes = {label: config_of(entry) for label, entry in configs.items()}
+    usual = next(iter(sizes), None) if baseline is None else baseline
+    for label, config in sizes.items():
+        for what in ("people", "days"):
+            ours, theirs = getattr(config, what), getattr(sizes[usual], what)
+            if ours != theirs:
+                _LOG.warning(
+                    "%r has %s %s, %r has %s: differences between them are not those of policies",
+                    *(label, f"{ours:,}", what, usual, f"{theirs:,}"),
+                )
 
 
 def _check_names(entries: Sequence[tuple[Any, ...]]) -> None:

@@ -30,6 +30,7 @@ from dnatrace.sweeps.entries import (
     config_of,
     labelled,
     name_of,
+    tell_of_pairs,
 )
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.stored import Found, read_found
@@ -355,6 +356,7 @@ def compare(
         raise InputError("a comparison needs at least one configuration and one seed")
     if baseline is not None:
         check_label(baseline, by_label, "baseline")
+    tell_of_pairs(by_label, baseline)
     study = run_study(
         by_label,
         seeds=seeds,

@@ -150,6 +150,11 @@ def _expanded(values: Mapping[str, Any]) -> tuple[list[RunConfig], dict[str, str
             config = load_config(preset=named, scenario=world, overrides=overrides)
             if chosen.setdefault(config.digest, config) is config and world is not None:
                 worlds[config.digest] = read_scenario(world).name
+    if (n := len(chosen) // len(seeds)) < len(settings):
+        _LOG.info(
+            "%d combinations are %d different settings: what else differs has no effect in them",
+            *(len(settings), n),
+        )
     return list(chosen.values()), worlds
 
 
