@@ -190,6 +190,11 @@ def idle(tmp_path_factory):
     return planned(tmp_path_factory.mktemp("idle"), budgets=nothing)
 
 
+def test_the_end_of_a_share_that_is_kept_is_not_rounded_to_0():
+    told = words._gap({"share": 0.4, "low": 0.003, "high": 0.8})
+    assert told == " Private messages have 40 % (0.3 to 80 %) of what exact ones gain."
+
+
 def groups_of(**by_group):
     """Return rows as of `_groups`, whatever is asked for."""
     rows = [{"group": g, "n": m, "n_low": low, "n_high": h} for g, (low, m, h) in by_group.items()]

@@ -9,6 +9,7 @@ from dnatrace.plans.bearers import bears_lines
 from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
 from dnatrace.plans.intervals import (
+    bound,
     fewer,
     interval,
     is_gain,
@@ -273,7 +274,7 @@ def _gap(gap: Mapping[str, Any] | None) -> str:
             " As exact messages are not shown to gain anything here, the promise to a person has "
             "no detectable cost."
         )
-    low, mean, high = (f"{100.0 * gap[key]:.0f}" for key in ("low", "share", "high"))
+    low, mean, high = (bound(100.0 * gap[key], 1.0) for key in ("low", "share", "high"))
     return f" Private messages have {mean} % ({low} to {high} %) of what exact ones gain."
 
 
