@@ -184,6 +184,7 @@ def test_a_plan_says_what_was_measured(plan):
     assert fewer_words(row) in said["brings"]
     assert fewer_words(row) in said["in_short"]
     assert "28 % have the app" in said["depends"][0]
+    assert said["depends"][1].startswith("Today means: people with symptoms who ask are tested")
     keys = {margin["key"] for margin in comparison.margins(plan.study, plan.steps)}
     assert {"more tests", "more quarantine", "epsilon", "messages", "exact messages"} <= keys
     lines = [*words.margin_lines(plan, parts=True), *words.margin_lines(plan, parts=False)]
