@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dnatrace.errors import InputError
 from dnatrace.plans import assumptions, bearers, comparison, files, instructions, planning, words
@@ -182,6 +184,7 @@ def test_a_plan_says_what_was_measured(plan):
     assert fewer_words(row) in said["brings"]
     assert fewer_words(row) in said["in_short"]
     assert "28 % have the app" in said["depends"][0]
+    assert said["depends"][1].startswith("Today means: people with symptoms who ask are tested")
     keys = {margin["key"] for margin in comparison.margins(plan.study, plan.steps)}
     assert {"more tests", "more quarantine", "epsilon", "messages", "exact messages"} <= keys
     lines = [*words.margin_lines(plan, parts=True), *words.margin_lines(plan, parts=False)]
@@ -235,6 +238,11 @@ def row_of(mean, low=None, high=None):
         (row_of(12.3), "12.3 (one seed: no interval)"),
         (row_of(-0.2, -1.2, 0.8), "−0.2 (−1.2 to 0.8)"),
         (row_of(-0.01, -1.2, 1.18), "0.0 (−1.2 to 1.2)"),
+        (row_of(1270.0, 31.1, 2508.0), "1,300 (30 to 2,500)"),
+        (row_of(-1270.0, -2508.0, -31.1), "−1,300 (−2,500 to −30)"),
+        (row_of(0.0333, 0.000311, 0.0663), "0.033 (0.0003 to 0.066)"),
+        (row_of(1270.0, -31.1, 2508.0), "1,300 (0 to 2,500)"),
+        (row_of(0.0004, 0.0002, 0.0006), "0.0004"),
     ],
 )
 def test_numbers_have_no_more_digits_than_their_intervals_allow(row, told):
@@ -251,12 +259,23 @@ def test_numbers_have_no_more_digits_than_their_intervals_allow(row, told):
         (row_of(0.0, 0.0, 0.0), "as many tests"),
         (row_of(0.0), "as many tests"),
         (row_of(-3.0), "3 (one seed: no interval) fewer tests"),
+        (row_of(1270.0, 31.1, 2508.0), "1,300 (30 to 2,500) more tests"),
+        (row_of(-0.0333, -0.0663, -0.000311), "0.033 (0.0003 to 0.066) fewer tests"),
     ],
 )
 def test_a_difference_whose_interval_holds_0_is_none(row, told):
     assert more(row, "n", "tests") == told
     turned = row_of(-row["n"], *(None if row[e] is None else -row[e] for e in ("n_high", "n_low")))
     assert fewer(turned, "n", "tests") == told
+
+
+@given(mean=st.floats(0.01, 1e5), share=st.floats(1e-6, 1.0), sign=st.sampled_from((-1.0, 1.0)))
+def test_no_interval_that_excludes_0_seems_to_contain_it(mean, share, sign):
+    """The end nearer to 0 is a share of the mean, on either side of 0."""
+    near, far = sign * share * mean, sign * (2.0 - share) * mean
+    told = interval(row_of(sign * mean, min(near, far), max(near, far)), "n")
+    numbers = told.replace("(", "").replace(")", "").replace(",", "").split(" to ")
+    assert all(float(number.split()[-1].replace("−", "-")) * sign > 0.0 for number in numbers)
 
 
 def test_what_is_told_apart_from_0():

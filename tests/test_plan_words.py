@@ -1,6 +1,8 @@
 """What `dnatrace plan` refuses, records and says; its search is in `test_plan.py`."""
 
+import html
 import itertools
+import json
 import os
 import shlex
 import shutil
@@ -10,11 +12,13 @@ import pytest
 from rich.console import Console
 from rich.measure import Measurement
 
+import dnatrace as dt
 from dnatrace.cli import plan as command
 from dnatrace.cli._command import table
 from dnatrace.plans import (
     assumptions,
     bearers,
+    changes,
     comparison,
     files,
     instructions,
@@ -29,6 +33,7 @@ from dnatrace.plans.budgets import Budgets
 from dnatrace.plans.comparison import STATUS_QUO
 from dnatrace.plans.intervals import fewer
 from dnatrace.plans.search import Effort
+from dnatrace.runs.scenarios import read_scenario, scenario_names
 
 from . import command_line
 from .forked_sweeps import alone
@@ -188,6 +193,95 @@ def idle(tmp_path_factory):
     """Return a plan without any budget, which does nothing."""
     nothing = Budgets(tests=0.0, quarantine=0.0, epsilon=0.0)
     return planned(tmp_path_factory.mktemp("idle"), budgets=nothing)
+
+
+CHANGED = "app.adoption 0.9 (0.28 there)"
+
+
+def test_what_differs_from_the_scenario_is_named_everywhere(tmp_path):
+    line = (*ARGUMENTS, *SMALL[:-1], "--set", "app.adoption=0.9", "--set", "tests.result_delay=0")
+    shown = command_line.run(*line, "--out", tmp_path).stdout
+    page_text = html.unescape((tmp_path / "plan.html").read_text("utf-8"))
+    text = (tmp_path / "plan.md").read_text("utf-8")
+    values = json.loads((tmp_path / "plan.json").read_bytes())
+    named = f"Changed from the scenario: tests.result_delay 0 (1 there), {CHANGED}; sizes: "
+    named += "people 100 (10,000 there), days 3 (100 there), initially_infected 50"
+    for told in (shown, text, page_text, values["recommendation"]["depends"][0]):
+        assert named.rpartition(",")[0] in told
+        assert "What is called today is today in this changed world." in told
+    for told in (shown, text, page_text, values["recommendation"]["in_short"]):
+        assert "what is done today in the changed world" in told
+    title = f"”), changed: tests.result_delay 0 (1 there), {CHANGED}"
+    assert values["title"].endswith(title)
+    assert text.splitlines()[0] == f"# {values['title']}"
+    assert f"<h1>{values['title']}</h1>" in page_text
+    assert "changed: 0.9 (0.28 there)" in page_text  # beside the source of 0.28
+    adoption = {"key": "app.adoption", "value": 0.9, "in_scenario": 0.28, "is_size": False}
+    assert adoption in values["changes"]
+
+
+def changed(*settings, scenario="autumn", **overrides):
+    world = World(scenario=scenario, settings=settings, overrides=overrides)
+    return [(one.key, one.is_size) for one in changes.changes_of(world)]
+
+
+def test_what_counts_as_a_change():
+    assert changed() == changed("app.adoption=0.28") == changed(people=10_000) == []
+    assert changed("days=20", people=20) == [
+        *(("people", True), ("days", True)),
+        ("initially_infected", True),  # no more than there are people
+    ]
+    assert changed("initially_infected=7") == [("initially_infected", False)]
+    assert changed("method.decoder=x") == [("method.decoder", False)]
+    assert changed("simulator=openabm") == [("simulator.name", False)]
+    assert changed("policy.levers.symptoms.mild=0.3") == [
+        *(("policy.symptoms.severe", False), ("policy.symptoms.mild", False)),
+    ]
+    for name in scenario_names():
+        world = World(scenario=name, overrides={})
+        assert changed(scenario=name) == []
+        assert "Changed" not in changes.assumed(world)
+
+
+def test_today_in_a_world_of_another_size_is_not_called_changed(idle):
+    assert "changed world" not in words.recommendation(idle)["in_short"]
+    assert "; sizes" not in words.recommendation(idle)["depends"][0]
+    assert "scenario: sizes: people 300" in words.recommendation(idle)["depends"][0]
+    assert "changed" not in files.title_of(idle)
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_what_a_plan_decides_is_not_assumed(idle, name):
+    """A title may tell of tests by score: it is a name, and today has none."""
+    there = replace(idle, world=World(scenario=name, overrides=TINY))
+    assumed, today = words.depends_lines(there)[:2]
+    title = read_scenario(name).title
+    full = read_scenario(name).name
+    assert files.title_of(there) == f"What to do in the world of scenario {full} (“{title}”)"
+    start = f"Assumed: the world of scenario {full} (“{title}”), except for what the plan decides: "
+    assert assumed.startswith(start)
+    assert ("whether staff trace" in assumed) == (name == "school-term")
+    assert today.endswith("There are no scores today, so nothing is done by score.")
+    asks = name not in ("paper", "tests-4")
+    assert ("people with symptoms who ask are tested" in today) == asks
+    assert ("nobody is tested or sent home" in today) != asks
+    at_home = name in ("household", "school-term", "variant")
+    assert ("housemates of a person who tested positive stay at home" in today) == at_home
+    assert ("staff trace contacts by hand" in today) == (name == "school-term")
+
+
+@pytest.mark.parametrize("name", ["paper", "quarantine"])
+def test_today_does_nothing_by_score(name):
+    """Without symptoms that are seen, nobody is tested or stays at home."""
+    unseen = {"policy.symptoms.severe": 0.0, "policy.symptoms.mild": 0.0}
+    usual = World(scenario=name, overrides=TINY | (unseen if name == "quarantine" else {})).usual
+    found = dt.run(usual).summary
+    assert found["tests_used"] == found["isolation_person_days"] == 0
+
+
+def test_the_end_of_a_share_that_is_kept_is_not_rounded_to_0():
+    told = words._gap({"share": 0.4, "low": 0.003, "high": 0.8})
+    assert told == " Private messages have 40 % (0.3 to 80 %) of what exact ones gain."
 
 
 def groups_of(**by_group):

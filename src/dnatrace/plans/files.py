@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dnatrace.plans import assumptions, comparison, instructions, words
+from dnatrace.plans import assumptions, changes, comparison, instructions, words
 from dnatrace.plans.actions import BOUNDS
 from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
@@ -11,7 +11,6 @@ from dnatrace.plans.planning import TOLERANCE, Plan
 from dnatrace.plans.questions import question
 from dnatrace.plans.search import Tried
 from dnatrace.runs.quantities import shown
-from dnatrace.runs.scenarios import read_scenario
 from dnatrace.sweeps.results import as_csv, as_json, as_text, markdown_table, origin, page_head
 
 WARNING = "SMALL VERSION: a tiny city and few evaluations. These numbers mean nothing."
@@ -43,6 +42,8 @@ def as_values(plan: Plan, *, small: bool) -> dict[str, Any]:
     asked = question(search, small=small)
     return {
         **asked,
+        "title": title_of(plan),
+        "changes": [change.as_values() for change in changes.changes_of(plan.world)],
         "recommendation": words.recommendation(plan),
         "front": [row | {"do": words.to_do(plan.front[row["label"]], plan)} for row in plan.rows()],
         "margins": comparison.margins(plan.study, plan.steps),
@@ -155,7 +156,9 @@ def notes(plan: Plan, *, small: bool) -> list[str]:
 
 def title_of(plan: Plan) -> str:
     """Return the title of a page."""
-    return f"What to do: {read_scenario(plan.world.scenario).title}"
+    title = f"What to do in the world of scenario {changes.scenario_name(plan.world)}"
+    changed = changes.changed_settings(plan.world)
+    return f"{title}, changed: {changed}" if changed else title
 
 
 def markdown(plan: Plan, command: str, *, small: bool) -> list[str]:

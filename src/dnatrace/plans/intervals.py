@@ -18,19 +18,28 @@ _DIGITS, _DIGITS_OF_THE_LARGEST = 2, 3  # of the half-width, and of the larger e
 def interval(row: Row, name: str, scale: float = 1.0) -> str:
     """Return a mean with its interval, to two digits of the half-width and three of the rest.
 
-    Edge cases: for one seed the text says that there is no interval; where all seeds agree there is
-    only the number.
+    Where the interval excludes 0, an end that would be rounded to 0 has a digit of its own. Edge
+    cases: for one seed the text says that there is no interval; where all seeds agree there is only
+    the number.
     """
     mean, low, high = _scaled(row, name, scale)
     if low is None or high is None:
         return f"{_number(mean, None)} (one seed: no interval)"
     if high - low < _AS_GOOD_AS_NOTHING:
-        return _number(mean, None)
+        differs = is_told(row, name) and not is_nothing(row, name, scale)
+        return shown(mean) if differs else _number(mean, None)
     step = max(
         _step((high - low) / 2, _DIGITS), _step(max(abs(low), abs(high)), _DIGITS_OF_THE_LARGEST)
     )
-    told, lowest, highest = (_number(value, step) for value in (mean, low, high))
+    end = bound if is_told(row, name) else _number
+    told, lowest, highest = _number(mean, step), end(low, step), end(high, step)
     return told if lowest == highest else f"{told} ({lowest} to {highest})"
+
+
+def bound(value: float, step: float) -> str:
+    """Return the end of an interval, rounded to a step, or to one digit if that would be 0."""
+    rounds_to_0 = value != 0.0 and round(value / step) == 0
+    return _number(value, _step(abs(value), 1) if rounds_to_0 else step)
 
 
 def more(row: Row, name: str, what: str, scale: float = 1.0) -> str:

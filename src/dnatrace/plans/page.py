@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dnatrace._version import __version__
-from dnatrace.plans import comparison, files, words
+from dnatrace.plans import changes, comparison, files, words
 from dnatrace.plans.comparison import PER
 from dnatrace.plans.intervals import interval
 from dnatrace.plans.labels import names_beside
@@ -125,9 +125,18 @@ def render(plan: Plan, command: str, *, small: bool) -> bytes:
         others=files.other_cells(plan),
         group_head=files.GROUP_HEAD,
         groups=files.group_cells(plan),
-        sources=read_scenario(plan.world.scenario).as_rows(),
+        sources=_sources(plan),
     )
     return text.encode("utf-8")
+
+
+def _sources(plan: Plan) -> list[dict[str, Any]]:
+    """Return the settings of the scenario with their sources, those that were changed marked."""
+    rows = {row["key"]: row for row in read_scenario(plan.world.scenario).as_rows()}
+    for change in changes.changes_of(plan.world):
+        row = rows.get(change.key, {"key": change.key, "source": ""})
+        rows[change.key] = row | {"value": f"changed: {change.text.removeprefix(change.key)[1:]}"}
+    return list(rows.values())
 
 
 def _asset_of_plans() -> str:

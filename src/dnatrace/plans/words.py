@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dnatrace.plans import assumptions, comparison, instructions
+from dnatrace.plans import assumptions, changes, comparison, instructions
 from dnatrace.plans.actions import FLOOR, METHODS, TRUTH, Action, follow, has_staff
 from dnatrace.plans.bearers import bears_lines
 from dnatrace.plans.comparison import NOTHING, PER, PLAN, STATUS_QUO
 from dnatrace.plans.instructions import share
 from dnatrace.plans.intervals import (
+    bound,
     fewer,
     interval,
     is_gain,
@@ -17,7 +18,6 @@ from dnatrace.plans.intervals import (
     more,
 )
 from dnatrace.plans.planning import Plan
-from dnatrace.runs.scenarios import read_scenario
 
 _AVERTED = "infections_averted"
 _VERSUS_TODAY = "infections_averted_vs_status_quo"
@@ -89,8 +89,9 @@ def _in_short(plan: Plan, row: Mapping[str, Any]) -> str:
     changed = fewer(row, _VERSUS_TODAY, "infections")
     home = more(_per_person(plan, "isolation_person_days"), "n", "days at home per person")
     ends = ", which would end," if do == instructions.NOTHING else ""
-    brings = f"Compared with what is done today{ends} that means {changed} per {PER:,} people in "
-    brings += f"{plan.world.usual.days} days, and {home}."
+    where = " in the changed world" if changes.is_changed(plan.world) else ""
+    brings = f"Compared with what is done today{where}{ends} that means {changed} per {PER:,} "
+    brings += f"people in {plan.world.usual.days} days, and {home}."
     return " ".join([do, *found, brings, *_robust(plan, row)])
 
 
@@ -141,8 +142,9 @@ def _brings(plan: Plan, row: Mapping[str, Any]) -> str:
     }
     scale = PER / plan.world.usual.people
     lines = []
+    scenario = "changed scenario" if changes.is_changed(plan.world) else "scenario"
     for against, name in (
-        (STATUS_QUO, "what is done today (the scenario without tracing)"),
+        (STATUS_QUO, f"what is done today (the {scenario} without tracing)"),
         *([] if in_vain else [(NOTHING, "doing nothing")]),
     ):
         parts = [
@@ -179,9 +181,10 @@ def depends_lines(plan: Plan) -> list[str]:
     adoption = usual.app.adoption
     users = "some, by age," if isinstance(adoption, list) else share(adoption)
     lines = [
-        f"Assumed: {read_scenario(plan.world.scenario).title}. {users} have the app, "
+        f"Assumed: {changes.assumed(plan.world)} {users} have the app, "
         f"{share(usual.isolation.adherence)} isolate after a positive result and "
-        f"{share(follow(usual, 'household'))} of those told to stay at home do."
+        f"{share(follow(usual, 'household'))} of those told to stay at home do.",
+        changes.today_line(plan.world),
     ]
     return [*lines, *_part_lines(plan), *_next_best_lines(plan)]
 
@@ -273,7 +276,7 @@ def _gap(gap: Mapping[str, Any] | None) -> str:
             " As exact messages are not shown to gain anything here, the promise to a person has "
             "no detectable cost."
         )
-    low, mean, high = (f"{100.0 * gap[key]:.0f}" for key in ("low", "share", "high"))
+    low, mean, high = (bound(100.0 * gap[key], 1.0) for key in ("low", "share", "high"))
     return f" Private messages have {mean} % ({low} to {high} %) of what exact ones gain."
 
 
