@@ -393,3 +393,58 @@ def test_nothing_done_averts_nothing_against_itself():
     text = how_sure(NOTHING, NOTHING)
     assert "averted" not in text
     assert "chance" not in text
+
+
+def groups_of(sides):
+    return [
+        Group(label=name, plain=True, settings={METHOD: name}, runs=tuple(one.runs))
+        for name, one in sides.items()
+    ]
+
+
+def test_cities_of_different_size_are_ranked_by_shares():
+    """343 of 500 are fewer infections than 1,166 of 2,000, and a larger share."""
+    sides = {"a": side("a", [0.686], people=500), "b": side("b", [0.583], people=2000)}
+    groups = groups_of(sides)
+    best, lead = _lead(groups, groups, sides)
+    assert best.label == "b"
+    assert lead == ["Of 2 settings, b had the fewest infections per person."]
+
+
+def test_runs_of_different_length_are_not_compared():
+    other = side("B", [0.3, 0.31], days=60)
+    told = answer(MAIN, other=other)
+    assert told[0] == "With A 212 of 10,000 people were infected in 100 days."
+    assert told[1] == (
+        "With B 3,050 of 10,000 people were infected in 60 days. A lasted 100 days and B 60, so "
+        "these numbers do not compare policies."
+    )
+    assert not re.search(r"more|fewer|chance", " ".join(told[:2]))
+    assert how_sure(MAIN, None, other=other) == (
+        "Means of 2 runs, with 90 % intervals: 212 ± 76 of 10,000 infected in 100 days with A and "
+        "3,050 ± 316 of 10,000 infected in 60 days with B."
+    )
+
+
+def lasting(group, days):
+    runs = [replace(run, summary=run.summary | {"days": days}) for run in group.runs]
+    return replace(group, runs=tuple(runs), settings=dict(group.settings) | {"days": days})
+
+
+def test_only_settings_of_the_same_length_are_ranked(report_store):
+    groups = {group.label: group for group in group_runs(read_runs(report_store)[0])}
+    one, two, three = (groups[name] for name in ("public-only", "fn", "dpfn-s, ε 1"))
+    long = replace(lasting(three, 50), label="long")
+    told = overall([one, two, long])
+    assert told[0].startswith("Of 2 settings, ")
+    assert told[1] == (
+        "One setting that lasted 50 days instead of 20 is left out: runs of different length do "
+        "not compare policies."
+    )
+    assert not any("long" in text for text in told[2:])
+    told = " ".join(overall([one, long]))
+    assert told.startswith("The 2 settings lasted 20 and 50 days, so they are not ranked. With ")
+    assert "lasted 20 days and “long” 50, so these numbers do not compare policies." in told
+    assert not re.search(r"fewest|(more|fewer) (infections|percentage)|chance apart from", told)
+    told = overall([one, long, replace(lasting(two, 30), label="mid")])
+    assert told[0].startswith("The 3 settings lasted 20, 30 and 50 days, so they are not ranked.")

@@ -347,6 +347,20 @@ def test_a_stream_tells_every_day_and_then_the_state_is_the_same(served):
     assert "Days at home in quarantine, days per person" not in labels  # nobody was
 
 
+def test_plans_of_different_length_are_not_compared(served):
+    study = finished(served, question(b={"days": 14}))
+    told = study.answer()
+    place = told["topics"].index("B or A")
+    assert told["sentences"][place].startswith("With B ")
+    assert told["sentences"][place].endswith(
+        "A lasted 12 days and B 14, so these numbers do not compare policies."
+    )
+    for row in told["table"]:
+        assert row["cells"]["b"]
+        assert row["differences"]["b"] == {"text": "", "clear": False}
+    assert any(row["differences"]["nothing"]["text"] for row in told["table"])
+
+
 def test_a_look_is_not_changed_by_what_comes_later(served):
     study = finished(served, question(seed=150))
     snapshot, _ = served.desk.studies.look(study)

@@ -267,6 +267,14 @@ def test_the_same_link_gives_the_same_picture(visit):
     until(lambda: first.wait_for_timeout(20) or path_of(first) == path_of(second))
 
 
+def test_a_question_names_the_length_of_both_plans_where_they_differ(visit):
+    page = answered(visit(f"{TINY}&b&b.people=300"))
+    asked = page.locator("#asked").inner_text()
+    assert re.search(r"A: [^.]*, days 12\b", asked)
+    assert re.search(r"B: “[^.]*, people 300, days [1-9]", asked)  # of its situation: not changed
+    assert "so these numbers do not compare policies" in page.locator("#meaning").inner_text()
+
+
 def test_two_situations_are_compared_directly(visit):
     """Plenty of tests against quarantine by score: B has a card and levers of its own."""
     page = answered(visit(f"{TINY}&b"))

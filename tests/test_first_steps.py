@@ -464,6 +464,21 @@ def test_a_sweep_compares_with_a_baseline_seed_by_seed(tmp_path, monkeypatch):
     assert row.split("│")[-2].strip() == gain
 
 
+def test_a_sweep_does_not_subtract_runs_of_different_length(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    (tmp_path / "s.toml").write_text(
+        "people = 300\nseeds = [1, 2]\nmethod.name = 'none'\n[grid]\ndays = [10, 12]\n"
+    )
+    labels = ("none, days 10", "none, days 12")
+    asked = ("sweep", "s.toml", "--baseline", labels[0], "-q")
+    values = json.loads(run(*asked, "--json", cwd=tmp_path).stdout)
+    assert [row["setting"] for row in values["results"]] == list(labels)
+    assert [row["difference"] for row in values["results"]] == [None, None]
+    printed = " ".join(run(*asked, cwd=tmp_path).stdout.split())
+    told = "Without a difference, which would not be one of policies: none, days 12 lasts 12 days,"
+    assert f"{told} the baseline 10." in printed
+
+
 def test_a_list_says_that_a_peak_is_not_reached(tmp_path):
     asked = ("--method", "none", "--people", "300", "--days", "12", "-q", "--out", "runs")
     assert run("run", *asked, cwd=tmp_path).returncode == 0

@@ -238,6 +238,28 @@ def test_differences_are_from_the_chosen_setting_on_common_seeds(groups):
     assert measures.differences([fn], elsewhere)[0]["peak_infected"] is None
 
 
+def test_a_setting_of_other_length_has_no_difference_and_is_named(report_store, tmp_path):
+    for name in ("none", "fn"):
+        copy_run(report_store, tmp_path / "store", name)
+    for days, people in ((10, 300), (DAYS, 400)):
+        config = RunConfig(people=people, days=days, initially_infected=8, seed=1, method="none")
+        write_run(run(config), tmp_path / "store")
+    asked = ("report", tmp_path / "store", "--baseline", f"fn, people 300, days {DAYS}")
+    done = command_line.run(*asked, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    peaks = {row["label"]: row["peak_infected"] for row in answer["differences"]}
+    (short,) = (label for label, peak in peaks.items() if peak is None)
+    assert "days 10" in short
+    length, size = answer["other_extent"]
+    assert length.endswith(f"policies: {short} lasts 10 days, the baseline {DAYS}.")
+    assert size.startswith("Compared per person: none, people 400, days 20 has 400 people")
+    assert size.endswith(", the baseline 300.")
+    assert "Without a difference, which would not be one of policies: " in (
+        command_line.run(*asked).stdout
+    )
+
+
 def test_the_page_has_what_differences_are_made_of(groups, html):
     several = list(groups.values())
     found = measures.results(several)

@@ -131,7 +131,10 @@ def _promised(one: Found) -> str:
 
 
 def _row(quantity: Quantity, found: ByArm) -> dict[str, Any] | None:
-    """Return a number of every arm, and differences from A on common seeds; None if all are 0."""
+    """Return a number of every arm, and differences from A on common seeds; None if all are 0.
+
+    An arm that lasts longer or shorter than A has no difference.
+    """
     values = {arm: _values(quantity, runs) for arm, runs in found.items()}
     if not any(any(by_seed.values()) for by_seed in values.values()):
         return None
@@ -139,9 +142,18 @@ def _row(quantity: Quantity, found: ByArm) -> dict[str, Any] | None:
         "label": quantity.name,
         "cells": {arm: _spread(list(by_seed.values())) for arm, by_seed in values.items()},
         "differences": {
-            arm: _difference(by_seed, values["a"]) for arm, by_seed in values.items() if arm != "a"
+            arm: _difference(
+                values[arm] if _days(found[arm]) == _days(found["a"]) else {}, values["a"]
+            )
+            for arm in values
+            if arm != "a"
         },
     }
+
+
+def _days(runs: Sequence[tuple[int, Found]]) -> int | None:
+    """Return how long the runs of an arm last; None if there is none yet."""
+    return runs[0][1].summary["days"] if runs else None
 
 
 def _values(quantity: Quantity, runs: Sequence[tuple[int, Found]]) -> dict[int, float]:

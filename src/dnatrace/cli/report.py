@@ -56,6 +56,7 @@ def report(
         values=asdict(written) | {"path": str(written.path), "version": __version__},
         shown=[
             *((title, table(rows)) if rows else ()),
+            *written.other_extent,
             f"Wrote {written.path} ({size}): {counts}",
         ],
     )

@@ -106,18 +106,36 @@ def sweep(
         {"metric": peak.key, "unit": peak.unit} | row | {"runs_still_rising": n}
         for row, n in zip(_rows(found, baseline), rising, strict=True)
     ]
+    usual, apart = unsaid(configs), _apart(found, baseline)
     return Answer(
         values=report.as_json() | {"results": results},
-        shown=[counts, *failures, *_shown(results, store, unsaid(configs), baseline)],
+        shown=[counts, *failures, *_shown(results, store, usual, baseline), *apart],
         failed=bool(report.failed),
     )
 
 
 def _rows(found: "Study[str]", baseline: str | None) -> "list[dict[str, Any]]":
-    """Return the peak of every setting; with a baseline also the paired differences from it."""
-    others = {label: baseline for label in found.summaries if label != baseline}
-    compares = baseline is not None and baseline in found.summaries
-    return found.rows(("setting",), baselines=others if compares else {})  # type: ignore[arg-type]
+    """Return the peak of every setting; with a baseline also the paired differences from it.
+
+    Settings of other length have none.
+    """
+    if baseline is None or baseline not in found.summaries:
+        return found.rows(("setting",))
+    extents = found.extents()
+    alike = [k for k, extent in extents.items() if extent.as_long_as(extents[baseline])]
+    others = {label: baseline for label in alike if label != baseline}
+    absent = {"difference": None, "difference_half_width": None}
+    rows = found.rows(("setting",), baselines=others)
+    return [row if others else row | absent for row in rows]
+
+
+def _apart(found: "Study[str]", baseline: str | None) -> list[str]:
+    """Return lines that name the settings of other length or size than the baseline."""
+    from dnatrace.sweeps.extent import told_apart
+
+    if baseline is None or baseline not in found.summaries:
+        return []
+    return told_apart(found.extents(), baseline)
 
 
 def _rising(rising: int | None, runs: int) -> str:
@@ -130,7 +148,7 @@ def _rising(rising: int | None, runs: int) -> str:
 def _difference(row: "dict[str, Any]") -> str:
     from dnatrace.runs.quantities import shown_difference
 
-    if row["difference"] is None:  # the baseline itself
+    if row["difference"] is None:  # the baseline itself, or a setting of other length
         return "–"
     return shown_difference(row["difference"], row["difference_half_width"])
 

@@ -93,8 +93,19 @@ def ever_infected(run: Told) -> float:
     return float(run.summary["attack_rate"] * run.summary["people"])
 
 
+def share_infected(run: Told) -> float:
+    """Return which share of people was infected."""
+    return float(run.summary["attack_rate"])
+
+
 def _infected_percent(run: Told) -> float:
-    return float(100.0 * run.summary["attack_rate"])
+    return 100.0 * share_infected(run)
+
+
+def listed(values: Sequence[object]) -> str:
+    """Return values as a sentence lists them: 1, 2 and 3."""
+    *first, last = map(str, values)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _per_person(key: str) -> Callable[[Told], float]:
@@ -298,10 +309,17 @@ _APART = "The two have no seed in common, so chance alone may explain the differ
 
 
 def _against(other: Side, main: Side) -> str:
-    """Say how another setting compares on the same seeds; by shares if sizes differ."""
+    """Say how another setting compares on the same seeds; by shares if sizes differ.
+
+    Runs of different length are not compared.
+    """
     alike, paired = _alike(main, other), main.seeds == other.seeds
     size = f"{other.first['people']:,} people were infected in {other.first['days']} days"
     text = f"With {other.name} {_people(other.mean(ever_infected))} of {size}. "
+    ours, theirs = main.first["days"], other.first["days"]
+    if ours != theirs:
+        lasted = f"{main.name} lasted {ours} days and {other.name} {theirs}"
+        return f"{text}{lasted}, so these numbers do not compare policies."
     if not paired:
         return f"{text}{_APART}"
     text = "" if alike else text
@@ -330,7 +348,9 @@ def how_sure(
         more = "; more are on their way" if to_come else ""
         return f"One run{to_come}: another seed may come out quite differently{more}."
     both = [main] if other is None else [main, other]
-    counts = [_count(side, named=other is not None) for side in both if len(side.runs) > 1]
+    sized = other is not None and not _alike(main, other)
+    several = [side for side in both if len(side.runs) > 1]
+    counts = [_count(side, named=other is not None, sized=sized) for side in several]
     theirs = f" and {len(other.runs)}" if other is not None and len(other.runs) != n else ""
     text = f"Means of {n}{to_come}{theirs} runs, with 90 % intervals: {' and '.join(counts)}"
     compared = None if nothing is None or _is_same(main, nothing) else nothing
@@ -348,8 +368,14 @@ def _is_same(main: Side, nothing: Side) -> bool:
     return bool(main.first["method"] == nothing.first["method"])
 
 
-def _count(side: Side, *, named: bool) -> str:
-    """Return how many were infected, rounded as in the outcome, with the interval of the mean."""
+def _count(side: Side, *, named: bool, sized: bool) -> str:
+    """Return how many were infected, rounded as in the outcome, with the interval of the mean.
+
+    It is said of how many people and in how many days if it is `sized`.
+    """
     infected = Spread(values=np.array(list(side.by_seed(ever_infected).values())))
     whose = f" with {side.name}" if named else ""
-    return f"{_people(infected.mean)} ± {_people(infected.half_width)} infected{whose}"
+    count = f"{_people(infected.mean)} ± {_people(infected.half_width)}"
+    if not sized:
+        return f"{count} infected{whose}"
+    return f"{count} of {side.first['people']:,} infected in {side.first['days']} days{whose}"

@@ -1,12 +1,21 @@
 """The first paragraph of the report: which setting it is about, and what it is compared with."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.public_facts import FLOOR
-from dnatrace.report.answer import Side, Told, answer, ever_infected, how_sure, on_common_seeds
+from dnatrace.report.answer import (
+    Side,
+    Told,
+    answer,
+    how_sure,
+    listed,
+    on_common_seeds,
+    share_infected,
+)
 from dnatrace.report.grouping import Group
 from dnatrace.report.reading import StoredRun
 from dnatrace.sweeps.naming import METHOD
@@ -20,14 +29,15 @@ _MOST_NAMED = 5  # seeds that a sentence lists
 def overall(groups: Sequence[Group]) -> list[str]:
     """Return what the runs show in a few sentences; none if older versions stored too little.
 
-    Of several settings that do something, the one with the fewest infections is described; of two,
-    how they compare.
+    Of several settings that do something, the one with the fewest infections per person is
+    described; of two, how they compare. Settings of other length than most are left out.
     """
     sides = {group.label: _side(group) for group in groups if _tells_enough(group)}
     known = [group for group in groups if group.label in sides]
     acting = [group for group in known if _acts(group) and group.method != FLOOR] or known
     if not acting:
         return []
+    acting, left_out = _of_one_length(acting, sides)
     if len(acting) == 2:
         one, two = (group.label for group in acting)
         sides[one], sides[two] = on_common_seeds(sides[one], sides[two])
@@ -42,7 +52,26 @@ def overall(groups: Sequence[Group]) -> list[str]:
     found = {name: None if one is None else sides[one.label] for name, one in compared.items()}
     told = answer(sides[main.label], **found)
     sure = how_sure(sides[main.label], found["nothing"], other=found["other"])
-    return [*lead, *told, sure]
+    return [*lead, *left_out, *told, sure]
+
+
+def _of_one_length(acting: list[Group], sides: Mapping[str, Side]) -> tuple[list[Group], list[str]]:
+    """Return the settings of the most frequent number of days, and a sentence about the others.
+
+    Where no two lasted equally long, all are returned.
+    """
+    lasted = Counter(sides[group.label].first["days"] for group in acting)
+    usual = max(lasted, key=lambda days: (lasted[days], days))
+    if len(lasted) == 1 or lasted[usual] == 1:
+        return acting, []
+    alike = [group for group in acting if sides[group.label].first["days"] == usual]
+    n = len(acting) - len(alike)
+    others = listed(sorted(days for days in lasted if days != usual))
+    who = "One setting" if n == 1 else f"{n} settings"
+    text = (
+        f"{who} that lasted {others} days instead of {usual} {'is' if n == 1 else 'are'} left out"
+    )
+    return alike, [f"{text}: runs of different length do not compare policies."]
 
 
 def _lead(
@@ -50,24 +79,26 @@ def _lead(
 ) -> tuple[Group, list[str]]:
     """Return the setting to describe, and which had the fewest infections on common seeds.
 
-    Means over different seeds are not comparable: without a common seed, the setting with the most
-    runs is described.
+    Means over different seeds or days are not comparable: without a common seed, or where settings
+    lasted differently long, the one with the most runs is described.
     """
     if len(acting) == 1:
         return acting[0], []
     besides = " besides public facts alone" if _leaves_the_floor_out(known, acting) else ""
     seeds = [{run.seed for run in group.runs} for group in acting]
     common = set.intersection(*seeds)
-    if not common:
+    lasted = sorted({sides[group.label].first["days"] for group in acting})
+    if not common or len(lasted) > 1:
         most = max(acting, key=lambda group: len(group.runs))
-        why = "have no seed in common, so they are not ranked"
+        why = f"lasted {listed(lasted)} days" if len(lasted) > 1 else "have no seed in common"
         about = "" if len(acting) == 2 else f" The following is about {most.label}."
-        return most, [f"The {len(acting)} settings{besides} {why}.{about}"]
+        return most, [f"The {len(acting)} settings{besides} {why}, so they are not ranked.{about}"]
     best, *ties = _fewest_infected(acting, sides, common)
     names = " and ".join(group.label for group in (best, *ties))
-    few = "equally few infections, fewer than the others" if ties else "the fewest infections"
+    infections = f"infections{_per_person(acting, sides)}"
+    few = f"equally few {infections}, fewer than the others" if ties else f"the fewest {infections}"
     if len(ties) == len(acting) - 1:
-        few = "equally few infections"
+        few = f"equally few {infections}"
     about = f" The following is about {best.label}." if ties and len(acting) > 2 else ""
     where = "" if all(one == common for one in seeds) else f" on {_common(common)}"
     return best, [f"Of {len(acting)} settings{besides}, {names} had {few}{where}.{about}"]
@@ -79,15 +110,20 @@ def _common(seeds: Collection[int]) -> str:
         return f"seed {next(iter(seeds))}, the only one that all have"
     if len(seeds) > _MOST_NAMED:
         return f"the {len(seeds)} seeds that all have"
-    *first, last = sorted(seeds)
-    return f"the seeds that all have, {', '.join(map(str, first))} and {last}"
+    return f"the seeds that all have, {listed(sorted(seeds))}"
+
+
+def _per_person(acting: Sequence[Group], sides: Mapping[str, Side]) -> str:
+    """Say that shares are compared; nothing where that is the same as comparing counts."""
+    sizes = {sides[group.label].first["people"] for group in acting}
+    return " per person" if len(sizes) > 1 else ""
 
 
 def _fewest_infected(
     acting: Sequence[Group], sides: Mapping[str, Side], seeds: Collection[int]
 ) -> list[Group]:
-    """Return the settings with the fewest infections: one, unless their means are the same."""
-    means = {group.label: sides[group.label].on(seeds).mean(ever_infected) for group in acting}
+    """Return the settings with the smallest share of infected people: one, unless of equal mean."""
+    means = {group.label: sides[group.label].on(seeds).mean(share_infected) for group in acting}
     fewest = min(means.values())
     return [group for group in acting if np.isclose(means[group.label], fewest, rtol=1e-9)]
 

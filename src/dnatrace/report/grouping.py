@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dnatrace.errors import InputError
 from dnatrace.report.reading import StoredRun
 from dnatrace.runs.quantities import Quantity
+from dnatrace.sweeps.extent import Extent
 from dnatrace.sweeps.naming import METHOD, Names, Settings
 
 
@@ -39,6 +40,12 @@ class Group:
         """What the first seed's summary says about privacy."""
         privacy: dict[str, Any] = self.runs[0].summary["privacy"]
         return privacy
+
+    @property
+    def extent(self) -> Extent:
+        """How many people its runs have and how many days they last."""
+        first = self.runs[0]
+        return Extent(people=first.summary["people"], days=first.daily["day"].size)
 
     @property
     def n_rising(self) -> int:

@@ -110,6 +110,7 @@ def results(groups: Sequence[Group]) -> dict[str, Any]:
         "rows": [
             _series(group)
             | {"seeds": len(group.runs), "rising": group.n_rising}
+            | {"people": group.extent.people, "days": group.extent.days}
             | {"values": {q.key: _numbers(group.values(q)) for q in RESULTS}}
             | {"each": _each(group) if several else {}}
             for group in groups
@@ -127,10 +128,17 @@ def _each(group: Group) -> dict[str, list[float | None]]:
 
 
 def differences(groups: Sequence[Group], baseline: Group) -> list[dict[str, Any]]:
-    """Return by how much the other groups exceed one, paired by seed: one row per group."""
+    """Return by how much the other groups exceed one, paired by seed: one row per group.
+
+    Those of other length have no numbers: their differences are not those of policies.
+    """
+    alike = {group.label: group.extent.as_long_as(baseline.extent) for group in groups}
     return [
         {"label": group.label}
-        | {q.key: _numbers(_paired_change(group, baseline, q)) for q in DIFFERENCES}
+        | {
+            q.key: _numbers(_paired_change(group, baseline, q)) if alike[group.label] else None
+            for q in DIFFERENCES
+        }
         for group in groups
         if group is not baseline
     ]

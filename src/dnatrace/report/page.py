@@ -26,6 +26,7 @@ from dnatrace.runs.presentation import target_words
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.runs.store import is_complete, stored_runs
 from dnatrace.simulators.catalogue import SIMULATORS
+from dnatrace.sweeps.extent import told_apart
 from dnatrace.sweeps.naming import Names, short, written
 
 _PACKAGE = "dnatrace.report"
@@ -44,6 +45,7 @@ class Report:
         bytes: its size.
         baseline: the label of the chosen baseline, as the page has it; None for none.
         differences: the differences from it, one row per other setting.
+        other_extent: lines that name the settings of other length or size than the baseline.
         left_out: names of runs that could not be read.
     """
 
@@ -53,6 +55,7 @@ class Report:
     bytes: int
     baseline: str | None
     differences: list[dict[str, Any]]
+    other_extent: list[str]
     left_out: list[str]
 
 
@@ -80,6 +83,7 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
         keep_inputs(out, read)
     groups = group_runs(runs)
     chosen = None if baseline is None else labelled(groups, baseline)
+    extents = {group.label: group.extent for group in groups}
     page = render(groups, chosen, left_out).encode("utf-8")
     with replacing(path) as temporary:
         temporary.write_bytes(page)
@@ -90,6 +94,7 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
         bytes=len(page),
         baseline=None if chosen is None else chosen.label,
         differences=[] if chosen is None else measures.differences(groups, chosen),
+        other_extent=[] if chosen is None else told_apart(extents, chosen.label),
         left_out=left_out,
     )
 

@@ -32,6 +32,7 @@ from dnatrace.sweeps.entries import (
     name_of,
     tell_of_pairs,
 )
+from dnatrace.sweeps.extent import Extent
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.stored import Found, read_found
 from dnatrace.sweeps.sweep import Failure, Where, sweep
@@ -86,6 +87,11 @@ class Study(Generic[Label]):
         """Return how many runs of a label ended before their peak; None if unknown."""
         said = [s["peak_reached"] for s in self.summaries[label] if "peak_reached" in s]
         return said.count(False) if said else None
+
+    def extents(self) -> dict[Label, Extent]:
+        """Return how many people each label has and how long it lasts, where summaries say so."""
+        firsts = {label: runs[0] for label, runs in self.summaries.items()}
+        return {k: Extent(people=s.get("people"), days=s.get("days")) for k, s in firsts.items()}
 
     def difference(
         self, label: Label, baseline: Label, metric: str, *, scale: float = 1.0

@@ -2,6 +2,7 @@
 
 import { written } from "./link.js";
 
+const EXTENT = ["people", "days"]; // where plans differ in these, both are told
 const MOST = 4; // differences that are told one by one
 
 /** A text whose numbers stay on one line with their signs: “8 %”, “53 ± 33”, “ε = 1”. */
@@ -39,13 +40,15 @@ export class Words {
     return `${text.toLocaleString("en", { maximumSignificantDigits: 12 })}${short}`;
   }
 
-  /** A question in a line: where each plan begins and what was changed there. */
-  question({ arms }) {
+  /** A question in a line: where each plan begins, what was changed there, and other people or days. */
+  question({ arms }, values) {
+    const apart = arms.b ? EXTENT.filter((key) => values.a[key] !== values.b[key]) : [];
     const plans = Object.entries(arms).map(([arm, { set, ...situation }]) => {
       const levers = set["policy.name"] === this.leverPolicy && Object.keys(set).filter((key) => key.startsWith("policy.")).length > 1;
       const told = Object.entries(set).filter(([key]) => !(levers && key === "policy.name")); // its levers say it
       const changes = told.map(([key, value]) => `${this.name(key)} ${this.value(key, value)}`);
-      return `${arm.toUpperCase()}: ${[`“${this.situation(situation)}”`, ...changes].join(", ")}.`;
+      const extent = apart.filter((key) => !(key in set)).map((key) => `${this.name(key)} ${this.value(key, values[arm][key])}`);
+      return `${arm.toUpperCase()}: ${[`“${this.situation(situation)}”`, ...changes, ...extent].join(", ")}.`;
     });
     return `Asked: ${plans.join(" ")}`;
   }

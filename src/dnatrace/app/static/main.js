@@ -165,7 +165,7 @@ class Page {
     const [words] = await Promise.all([ask("words", question), this.study.run(question)]);
     this.take.offer(this.study.id, words);
     this.answered = answered;
-    document.getElementById("asked").textContent = this.words.question(question);
+    document.getElementById("asked").textContent = this.words.question(question, answered.values);
     this.compareWithAnswer();
     this.write();
     if (pressed && innerWidth < 900) document.getElementById("answer").scrollIntoView({ behavior: "smooth" });

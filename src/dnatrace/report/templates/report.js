@@ -184,12 +184,13 @@ function differences(section) {
     const base = choice.value === "" ? null : rows[Number(choice.value)];
     section.querySelector("[data-baseline]").textContent = base
       ? `Differences from ${base.label} are means over the seeds that both have, seed by seed, ± half of their ` +
-        "90 % interval. One whose interval holds 0 may be chance; a dash: no common seed."
+        "90 % interval. One whose interval holds 0 may be chance; a dash: no common seed." + otherExtent(rows, base)
       : "";
     if (!base) return;
     section.querySelectorAll("tbody tr").forEach((line, i) => {
       quantities.forEach(({ key }, k) => {
-        const text = rows[i] === base ? "baseline" : `difference ${signed(paired(rows[i].each, base.each, key))}`;
+        const gain = rows[i].days === base.days ? paired(rows[i].each, base.each, key) : null;
+        const text = rows[i] === base ? "baseline" : `difference ${signed(gain)}`;
         line.children[k + 2].append(make("small", { class: "difference" }, text)); // after label and seeds
       });
     });
@@ -197,6 +198,16 @@ function differences(section) {
   choice.addEventListener("change", show);
   choice.closest(".controls").hidden = false;
   show();
+}
+
+/** Which settings last differently long than one, or have another number of people. */
+function otherExtent(rows, base) {
+  const among = (key, words) => rows.filter((row) => row[key] !== base[key]).map((row) => `${row.label} ${words(row[key].toLocaleString("en"))}`);
+  const longer = among("days", (days) => `lasts ${days} days`);
+  const larger = among("people", (people) => `has ${people} people`);
+  const why = "Without a difference, which would not be one of policies";
+  return (longer.length ? ` ${why}: ${longer.join("; ")}, the baseline ${base.days}.` : "") +
+    (larger.length ? ` Compared per person: ${larger.join("; ")}, the baseline ${base.people.toLocaleString("en")}.` : "");
 }
 
 /** Mean and half interval of the differences over common seeds; null when there is none. */
