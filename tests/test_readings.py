@@ -351,7 +351,8 @@ def test_readings_are_tried_on_the_authors_simulator_where_it_is_installed(monke
     assert "On the simulator `openabm`, 4 seeds from 601" in page
     for heading, rows in search_files.trials_told(found.worlds[0]):
         peaks = rows[0]["peaks"].split(", ")
-        assert len(peaks) == heading.count("dpfn-s ") + heading.count("dna ") == 5
+        assert len(peaks) == heading.count("dpfn-s ") + heading.count("dna ")
+        assert len(peaks) in (5, 10)  # of places that concern one method, or both
         assert all(" ± " in peak for peak in peaks)
     assert "not installed" not in page
     asked.clear()

@@ -183,7 +183,7 @@ class PolicySettings(Plugin):
         return []
 
     def idle(self) -> list[str]:
-        """Return keys whose values have no effect with the others, whatever they are."""
+        """Return dotted keys whose values have no effect with the others."""
         return []
 
     def budgets(self) -> list[tuple[str, float, str]]:

@@ -104,10 +104,15 @@ class LeversSettings(PolicySettings):
         return told
 
     def idle(self) -> list[str]:
-        """Return the levers that are off, with all of their settings."""
+        """Return the settings of levers that are off, other than zeros, which switch them off."""
         others = ("household", "quarantine", "release_tests", "manual", "notification")
         off = [name for name in others if not getattr(self, name).is_on]
-        return off if self.symptoms.seen else ["symptoms", *off]
+        return [
+            f"{name}.{key}"
+            for name in (off if self.symptoms.seen else ["symptoms", *off])
+            for key, value in getattr(self, name)
+            if value != 0
+        ]
 
     @property
     def _stays(self) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -213,11 +214,13 @@ class RunConfig(Settings):
             if key is None:
                 del values[section]
             else:
-                del values[section][key]
+                *tables, last = key.split(".")
+                held = reduce(lambda table, name: table.get(name, {}), tables, values[section])
+                held.pop(last, None)
         return values
 
     def idle(self) -> list[tuple[str, str | None]]:
-        """Return what has no effect in this run: whole sections (no key), or keys of a section."""
+        """Return what has no effect in this run: whole sections (no key), or dotted keys of one."""
         idle: list[tuple[str, str | None]] = []
         if not self.method.adds_noise:
             idle += [("privacy", None)]
@@ -227,8 +230,7 @@ class RunConfig(Settings):
             idle += [("tests", "capacity"), *(("policy", key) for key in self.policy.by_score)]
         if ("tests", None) not in idle:
             idle += [("tests", key) for key in BELIEVED if not self.method.reads_test_errors]
-            off = (("policy", key) for key in self.acting_policy.idle())
-            idle += [entry for entry in off if entry not in idle]
+            idle += [("policy", key) for key in self.acting_policy.idle()]
         if self.exchange is not ExchangeKind.ROUNDS or not self.method.reads_messages:
             idle += [("seir", "rounds")]
         if not self.method.reads_model:

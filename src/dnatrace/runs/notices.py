@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dnatrace.plugins import Catalogue
 from dnatrace.policy.stays import most_of
+from dnatrace.runs.nesting import flatten
 from dnatrace.runs.scenarios import read_scenario
 from dnatrace.runs.sections import P1
 
@@ -41,23 +42,13 @@ def tell_what_is_idle(
 
 
 def _of_levers(given: Any, config: "RunConfig") -> list[str]:
-    """Return which settings were given of parts of a policy that are off, other than their switch.
-
-    A zero is how a part is switched off, so it is not told.
-    """
-    off = config.policy.idle()
-    tables = {key: held for key, held in given.items() if key in off} if _is_table(given) else {}
+    """Return which settings were given of parts of a policy that are off."""
+    keys = flatten(given) if isinstance(given, Mapping) else {}
     return [
-        f"policy.{key}.{own} has no effect: policy.{key} is off"
-        for key, held in tables.items()
-        for own, value in (held.items() if _is_table(held) else ())
-        if value != 0
+        f"policy.{key} has no effect: policy.{key.partition('.')[0]} is off"
+        for key in config.policy.idle()
+        if key in keys
     ]
-
-
-def _is_table(value: Any) -> bool:
-    """Tell whether a given value is a table, as it must be where settings are several."""
-    return isinstance(value, Mapping)
 
 
 def tell_idle_settings(keys: Iterable[str], config: "RunConfig") -> None:
