@@ -11,6 +11,7 @@ from dnatrace.runs.config import RunConfig
 from dnatrace.runs.run import run
 from dnatrace.sweeps import study as studies
 from dnatrace.sweeps import sweep as sweeps
+from dnatrace.sweeps.entries import labelled, meant
 from dnatrace.sweeps.results import write_all
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.study import Comparison, Study, best_settings, compare, run_study
@@ -200,6 +201,32 @@ def test_a_baseline_must_be_one_of_the_labels(monkeypatch):
         compare([RunConfig(method="fn", **SMALL)], seeds=(1,), baseline="x")
 
 
+def test_a_setting_of_a_list_is_meant_however_it_is_typed():
+    choices = [(e, share) for e in (1.0, 10.0) for share in (0.02, 0.08)]
+    tests = [{"capacity": share} for _, share in choices]
+    configs = [
+        RunConfig(method="headcount", epsilon=e, tests=held)
+        for (e, _), held in zip(choices, tests, strict=True)
+    ]
+    settings = labelled([*configs, RunConfig(method="none")])
+    usual, scarce = "headcount, ε 1", "headcount, ε 1, tests.capacity 0.02"
+    for typed, expected in (
+        (usual, usual),
+        ("headcount, eps=1.0", usual),
+        ("Headcount epsilon=1", usual),
+        ("headcount, privacy.epsilon: 1, capacity 0.080", usual),
+        ("headcount, capacity=0.02, epsilon=1", scarce),
+        ("none", "none"),
+    ):
+        assert meant(typed, settings) == expected
+    for typed in ("headcount", "headcount, ε 5", "headcount, ε 1, tests.capacity 0.04"):
+        with pytest.raises(
+            InputError, match=f"baseline '{typed}' is not among the settings: "
+        ) as e:
+            meant(typed, settings)
+        assert "did you mean" not in str(e.value)  # another number is another setting
+
+
 def test_a_comparison_is_made_with_its_baseline(here):
     configs = {name: RunConfig(method=name, **SMALL) for name in ("none", "fn")}
     comparison = compare(configs, seeds=(1, 2), baseline="none")
@@ -246,8 +273,22 @@ def test_labels_of_other_size_are_told(caplog, monkeypatch):
     small = {"method": "none", "people": 60, "days": 3, "initially_infected": 6}
     many = {"a": dt.RunConfig(**small), "b": dt.RunConfig(**small | {"people": 50, "days": 2})}
     dt.compare(many, seeds=[1], workers=1)
-    assert "'b' has 50 people, 'a' has 60: differences between them are not" in caplog.text
-    assert "'b' has 2 days, 'a' has 3: differences between them are not" in caplog.text
+    assert "Compared per person: b has 50 people, a 60." in caplog.text
+    assert "would not be one of policies: b lasts 2 days, a 3." in caplog.text
+
+
+def test_labels_of_other_length_have_no_difference():
+    study = compared({"a": (0.1, 0.2), "b": (0.3, 0.5), "c": (0.2, 0.6)}).against("a")
+    for label, days in (("a", 30), ("b", 60), ("c", 30)):
+        for summary in study.summaries[label]:
+            summary["days"] = days
+    rows = {row["label"]: row for row in study.table(["peak_infected"]).to_pylist()}
+    names = ("difference", "difference_low", "difference_high")
+    assert [rows["b"][name] for name in names] == [None] * 3
+    assert rows["c"]["difference"] == pytest.approx(0.25)
+    assert study._repr_html_().count("<small>difference") == 4  # those of c alone
+    with pytest.raises(InputError, match=r"averted: .* policies: c lasts 30 days, b 60\."):
+        study.averted("c", nothing="b")
 
 
 def test_differences_are_paired_by_seed():

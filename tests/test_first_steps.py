@@ -65,7 +65,15 @@ def test_tables_of_commands_are_whole(monkeypatch):
 
 @pytest.mark.parametrize(
     ("key", "meant"),
-    [("methd", "method"), ("epsilo", "epsilon"), ("simulater", "simulator"), ("gama", "gamma")],
+    [
+        *(
+            ("methd", "method"),
+            ("epsilo", "epsilon"),
+            ("simulater", "simulator"),
+            ("gama", "gamma"),
+        ),
+        *(("household", "policy.household"), ("capacity", "tests.capacity"), ("eps", "epsilon")),
+    ],
 )
 def test_a_wrong_key_is_told_the_right_one(tmp_path, key, meant):
     message = f"unknown key '{key}'; did you mean '{meant}'?"
@@ -86,6 +94,8 @@ def test_a_wrong_key_is_told_the_right_one(tmp_path, key, meant):
         ("run --sede 3", "--seed"),
         ("list x --jsn", "--json"),
         ("privacy calibrate --epsilo 1", "--epsilon"),
+        ("run --eps 1", "--epsilon"),  # by letters alone, --yes is more similar
+        ("run --met fn", "--method"),
     ],
 )
 def test_a_wrong_option_is_told_the_right_one_alone(words, meant):
@@ -93,6 +103,22 @@ def test_a_wrong_option_is_told_the_right_one_alone(words, meant):
     wrong = next(word for word in words.split() if word.startswith("--"))
     expected = f"dnatrace: No such option: {wrong}; did you mean {meant}?\n"
     assert (done.returncode, done.stderr) == (2, expected)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("household.days", "unknown key 'household'; did you mean 'policy.household'?"),
+        ("method.epsilon", "unknown key 'method.epsilon'; did you mean 'privacy.epsilon'?"),
+        ("tests.adoption", "unknown key 'tests.adoption'; did you mean 'app.adoption'?"),
+        ("seir.windw", "unknown key 'seir.windw'; did you mean 'seir.window'?"),
+        ("seir.xyz", "unknown key 'seir.xyz'"),
+    ],
+)
+def test_a_key_of_another_section_is_told_where_it_belongs(key, meant):
+    with pytest.raises(InputError) as raised:
+        dt.load_config(settings=[f"{key}=1"])
+    assert str(raised.value) == meant
 
 
 @pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00", "10:00:00"])
@@ -447,7 +473,7 @@ def test_a_sweep_compares_with_a_baseline_seed_by_seed(tmp_path, monkeypatch):
     )
     wrong = run("sweep", "s.toml", "--baseline", "nix", cwd=tmp_path)
     assert (wrong.returncode, list(tmp_path.glob("runs"))) == (2, [])  # before anything runs
-    assert wrong.stderr.startswith("dnatrace: baseline 'nix' is not among the labels: ")
+    assert wrong.stderr.startswith("dnatrace: baseline 'nix' is not among the settings: ")
     asked = ("sweep", "s.toml", "--baseline", "none", "-q")
     values = json.loads(run(*asked, "--json", cwd=tmp_path).stdout)
     none, fn = values["results"]

@@ -405,3 +405,35 @@ def test_what_phones_believe_names_no_run_of_a_method_that_does_not_ask():
     other = {"method": "headcount", "seir": {"exchange": "rounds", "p1": 0.5}}
     assert dt.RunConfig(**rounds).digest != dt.RunConfig(**other).digest
     assert dt.RunConfig(method="tally", p1=0.5).digest != dt.RunConfig(method="tally").digest
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"method": "fn", "epsilon": 1.5}, ["privacy.epsilon has no effect with method 'fn'"]),
+        (
+            {"method": "none", "tests": {"capacity": 0.5}},
+            ["tests.capacity has no effect with method 'none'"],
+        ),
+        ({"method": "fn"}, []),
+        ({"method": "headcount", "epsilon": 1.5}, []),
+    ],
+)
+def test_runs_made_in_python_tell_what_is_idle(given, told, caplog, monkeypatch):
+    monkeypatch.setattr(notices, "_TOLD", set())
+    small = {"people": 60, "days": 2, "initially_infected": 3}
+    for config in (dt.RunConfig(**given, **small), dt.load_config(overrides=given | small)):
+        caplog.clear()
+        notices._TOLD.clear()
+        dt.run(config)
+        assert [r.message for r in caplog.records if "no effect" in r.message] == told
+
+
+def test_what_options_and_presets_give_is_told_once(caplog, monkeypatch):
+    monkeypatch.setattr(notices, "_TOLD", set())
+    small = {"people": 60, "days": 2, "initially_infected": 3}
+    dt.run(dt.load_config(settings=["method=fn", "privacy.delta=0.1"], overrides=small))
+    assert caplog.text.count("privacy.delta has no effect") == 1
+    caplog.clear()
+    dt.run(dt.load_config(preset="lifetime", settings=["method=fn"], overrides=small))
+    assert "privacy" not in caplog.text  # nobody asked for the preset's ε

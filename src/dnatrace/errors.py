@@ -34,8 +34,21 @@ def require_number(**values: Any) -> None:
 
 def closest(given: object, known: Iterable[str], *, within: str = "") -> str:
     """Return "; did you mean 'x'?" for the most similar known name, or "" if none is similar."""
-    close = difflib.get_close_matches(str(given), list(known), n=1)
-    return f"; did you mean '{within}{close[0]}'?" if close else ""
+    close = nearest(str(given), known)
+    return f"; did you mean '{within}{close}'?" if close is not None else ""
+
+
+def nearest(given: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known name that was probably meant, or None if none is similar.
+
+    A dotted name that ends with what was given comes first, then one that begins with it, then the
+    most similar one, if difflib's ratio is at least `cutoff`.
+    """
+    names = list(dict.fromkeys(known))
+    ending = [name for name in names if name.endswith(f".{given}")]
+    begun = [name for name in names if name.startswith(given)] if len(given) > 1 else []
+    alike = difflib.get_close_matches(given, begun or names, n=1, cutoff=0.0 if begun else cutoff)
+    return next(iter(ending + alike), None)
 
 
 def require_share(name: str, value: float) -> None:

@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 
 from pydantic import BaseModel, Field
 
-from dnatrace.errors import InputError, closest
-from dnatrace.settings import Settings, checked_value
+from dnatrace.errors import InputError, closest, nearest
+from dnatrace.settings import SettingError, Settings, checked_value
 
 _LOG = logging.getLogger(__name__)
 
@@ -153,7 +153,8 @@ class Catalogue(Generic[P]):
         noun = self._kind.noun
         known = sorted({name for plugin in self for name in plugin.names_in_files()})
         if not any(knows(plugin, key) for plugin in self):
-            raise InputError(f"unknown key '{noun}.{key}'{closest(key, known, within=f'{noun}.')}")
+            close = nearest(key, known)
+            raise SettingError((noun, key), "unknown", close and f"{noun}.{close}")
         owners = [plugin for plugin in self if knows(plugin, key)]
         if key in self._own and value is not None:
             those = " or ".join(f"'{plugin.title()}'" for plugin in owners)

@@ -4,7 +4,6 @@ Every section of a configuration is a small model of such fields. The documentat
 and the report's table of parameters are generated from them.
 """
 
-import difflib
 from collections.abc import Mapping
 from datetime import date, time
 from enum import StrEnum
@@ -22,7 +21,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from dnatrace.errors import InputError, shown
+from dnatrace.errors import InputError, nearest, shown
+
+_SURE = 0.8  # difflib's ratio of a key and one of another section, to be what was meant
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -164,7 +165,7 @@ class SettingError(InputError):
     Attributes:
         path: the keys that lead to the value.
         problem: what is wrong with it; "unknown" for a key that does not exist.
-        guess: the key that was probably meant; None for none.
+        guess: the dotted key that was probably meant; None for none.
     """
 
     def __init__(self, path: tuple[str, ...], problem: str, guess: str | None = None) -> None:
@@ -176,13 +177,18 @@ class SettingError(InputError):
         key = ".".join(self.path)
         if self.problem != "unknown":
             return f"{key}: {self.problem}" if key else self.problem
-        if self.guess is None:
-            return f"unknown key '{key}'"
-        return f"unknown key '{key}'; did you mean '{'.'.join((*self.path[:-1], self.guess))}'?"
+        guess = "" if self.guess is None else f"; did you mean '{self.guess}'?"
+        return f"unknown key '{key}'{guess}"
 
-    def within(self, section: tuple[str, ...]) -> "SettingError":
-        """Return the same error as the section around it reports it."""
-        return SettingError((*section, *self.path), self.problem, self.guess)
+    def within(self, section: tuple[str, ...], model: type[Settings]) -> "SettingError":
+        """Return the same error as the section around it, of a model, reports it.
+
+        A key that is like none of its own section may belong to another section of the model.
+        """
+        guess = None if self.guess is None else ".".join((*section, self.guess))
+        if self.problem == "unknown" and guess is None:
+            guess = nearest(self.path[-1], model.names_understood(), cutoff=_SURE)
+        return SettingError((*section, *self.path), self.problem, guess)
 
 
 def _explained(error: ValidationError, model: type[Settings]) -> SettingError:
@@ -196,10 +202,10 @@ def _explained(error: ValidationError, model: type[Settings]) -> SettingError:
     )
     inner = first.get("ctx", {}).get("error")
     if isinstance(inner, SettingError):
-        return inner.within(path[:1])  # the name of the plug-in follows that of the section
+        return inner.within(path[:1], model)  # the name of the plug-in follows that of the section
     if first["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(path[-1], model.names_understood(), n=1)
-        return SettingError(path, "unknown", close[0] if close else None)
+        close = nearest(path[-1], model.names_understood())
+        return SettingError(path, "unknown", close and ".".join((*path[:-1], close)))
     message = first["msg"].removeprefix("Value error, ")
     if isinstance(inner, ValueError):
         return SettingError(path, message)

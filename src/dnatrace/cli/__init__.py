@@ -4,7 +4,6 @@ Heavy imports happen inside the commands, so that `dnatrace --help` is instant.
 """
 
 import codecs
-import difflib
 import errno
 import io
 import os
@@ -18,7 +17,7 @@ import typer
 
 from dnatrace._version import __version__
 from dnatrace.cli._command import Command, Group
-from dnatrace.errors import InputError
+from dnatrace.errors import InputError, nearest
 
 _NARROW = 80  # columns that the help needs
 # What is shown instead of these characters in encodings that lack them; Greek letters are spelled
@@ -98,8 +97,8 @@ def _usage(error: Any) -> str:
     """Return what was wrong with a command, with the most similar option."""
     if not getattr(error, "possibilities", None):
         return str(error.format_message())
-    similar = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
-    return f"{error.message}; did you mean {similar[0]}?"
+    similar = nearest(error.option_name, error.possibilities, cutoff=0.0)
+    return f"{error.message}; did you mean {similar}?"
 
 
 def _make_legible() -> None:

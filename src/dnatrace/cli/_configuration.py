@@ -65,7 +65,7 @@ def _tell_idle_privacy(given: dict[str, Any], config: Any) -> None:
 
 def _parsed(settings: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Return what each --set gives, by dotted key, beside its text."""
-    from dnatrace.runs.config import SHORTCUTS
+    from dnatrace.runs.keys import SHORTCUTS
     from dnatrace.runs.nesting import flatten, parse_setting
 
     return [(text, flatten(parse_setting(text, SHORTCUTS, "--set"))) for text in settings]
@@ -81,7 +81,7 @@ def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str
 
 def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
     """Raise if options give a key different values: one would win without a word."""
-    from dnatrace.runs.config import SHORTCUTS
+    from dnatrace.runs.keys import SHORTCUTS
 
     options = {
         SHORTCUTS.get(name, name): (f"--{name} {value}", value)
@@ -98,7 +98,7 @@ def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
 @contextmanager
 def _naming_options(given: dict[str, Any]) -> Iterator[None]:
     """Name the option that gave a wrong value, beside the key under which files have it."""
-    from dnatrace.runs.config import SHORTCUTS
+    from dnatrace.runs.keys import SHORTCUTS
     from dnatrace.settings import SettingError
 
     try:
@@ -113,7 +113,7 @@ def _naming_options(given: dict[str, Any]) -> Iterator[None]:
 
 def _tell_other_tables(settings: Sequence[str], config: "RunConfig") -> None:
     """Say which --set is for a method, simulator or policy that is not the chosen one."""
-    from dnatrace.runs.config import CATALOGUES
+    from dnatrace.runs.keys import CATALOGUES
 
     for text in settings:
         section, _, rest = text.partition("=")[0].strip().partition(".")
@@ -145,6 +145,7 @@ def configured(
         @functools.wraps(function)
         def run(**options: Any) -> Answer:
             from dnatrace.runs.config import load_config
+            from dnatrace.runs.notices import has_told
 
             given = {name: options.pop(name) for name in names}
             for name, value in given.items() if options.get(stored) else ():
@@ -168,6 +169,7 @@ def configured(
                 why = f"has no effect on `dnatrace {function.__name__}`"
                 refuse_set(settings, lambda key: _is_within(key, read), why)
             _tell_idle_privacy(given, config)
+            has_told(config)
             return function(config=config, **options)
 
         chosen = {name: _OPTIONS[name] for name in names}

@@ -128,7 +128,7 @@ def _keep_others(planner: "Planner", quick: bool, out: Path | None) -> None:
 
 def _is_decided(key: str) -> bool:
     """Return whether a plan decides a key, which may name its table: policy.levers.most_tests."""
-    from dnatrace.runs.config import CATALOGUES
+    from dnatrace.runs.keys import CATALOGUES
 
     section, _, rest = key.partition(".")
     table_name, _, within = rest.partition(".")

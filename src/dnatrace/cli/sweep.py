@@ -81,12 +81,12 @@ def sweep(
     from dnatrace.runs.quantities import SUMMARY
     from dnatrace.sweeps import study
     from dnatrace.sweeps import sweep as sweeps
-    from dnatrace.sweeps.entries import check_label, unsaid
+    from dnatrace.sweeps.entries import meant, unsaid
     from dnatrace.sweeps.processes import usable_cores
 
     configs, worlds = sweeps.read_worlds(config)
     if baseline is not None:
-        check_label(baseline, study.by_label(configs, worlds), "baseline")
+        baseline = meant(baseline, study.first_by_label(configs, worlds))
     if cluster is None:  # the memory of its machines is unknown here
         missing = sweeps.missing_runs(configs, store)
         needs.check(missing, at_once=workers or usable_cores(), yes=yes)
@@ -121,9 +121,7 @@ def _rows(found: "Study[str]", baseline: str | None) -> "list[dict[str, Any]]":
     """
     if baseline is None or baseline not in found.summaries:
         return found.rows(("setting",))
-    extents = found.extents()
-    alike = [k for k, extent in extents.items() if extent.as_long_as(extents[baseline])]
-    others = {label: baseline for label in alike if label != baseline}
+    others = {x: baseline for x in found.summaries if found.is_comparable(x, baseline)}
     absent = {"difference": None, "difference_half_width": None}
     rows = found.rows(("setting",), baselines=others)
     return [row if others else row | absent for row in rows]

@@ -6,7 +6,7 @@ from typing import Any
 from dnatrace.plans.actions import World, has_staff, people_ask
 from dnatrace.plans.instructions import HOUSEHOLD
 from dnatrace.policy.levers import LeversSettings
-from dnatrace.runs.config import SHORTCUTS
+from dnatrace.runs.keys import SHORTCUTS
 from dnatrace.runs.nesting import flatten, parse_setting
 from dnatrace.runs.scenarios import read_scenario
 

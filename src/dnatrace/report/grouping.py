@@ -84,19 +84,12 @@ def labelled(groups: Sequence[Group], label: str) -> Group:
     Raises:
         InputError: there is none, or several.
     """
+    by_label = {group.label: group for group in groups}
     names = Names([group.settings for group in groups])
-    meant = names.as_typed(label)
-    ways = (
-        [group for group in groups if group.label == label],
-        [group for group in groups if label in {run.label for run in group.runs}],
-        [group for group in groups if names.as_typed(group.label) == meant],
-        [
-            group
-            for group in groups
-            if meant in map(names.as_typed, names.other_labels(group.settings))
-        ],
-    )
-    found = next(filter(None, ways), [])
+    found = [group for group in groups if label in {run.label for run in group.runs}]
+    if label in by_label or not found:
+        meant = names.meant(label, {group.label: group.settings for group in groups})
+        found = [by_label[one] for one in meant]
     if len(found) == 1:
         return found[0]
     known = "; ".join(group.label for group in found or groups)

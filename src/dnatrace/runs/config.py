@@ -7,7 +7,6 @@ settings: `method`, `simulator` and `policy` hold the settings of the one they n
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -18,38 +17,33 @@ from pydantic import BaseModel, Field, model_validator
 from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind
 from dnatrace.methods.base import MethodSettings, Setup
-from dnatrace.methods.catalogue import METHODS
-from dnatrace.methods.headcount import HeadcountSettings
-from dnatrace.plugins import Catalogue, Plugin
+from dnatrace.plugins import Plugin
 from dnatrace.policy.app import AppRules
 from dnatrace.policy.base import PolicySettings
-from dnatrace.policy.catalogue import POLICIES
-from dnatrace.policy.highest_scores import HighestScoresSettings
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import BELIEVED, TestRules
 from dnatrace.privacy.noise import Noise
 from dnatrace.runs import notices
+from dnatrace.runs.keys import (
+    CATALOGUES,
+    SHORTCUTS,
+    USUAL,
+    as_tables,
+    named,
+    with_full_names,
+    within_sections,
+)
 from dnatrace.runs.nesting import check_kinds, flatten, merge, nested, parse_setting, read_run_file
 from dnatrace.runs.presets import read_preset
 from dnatrace.runs.scenarios import read_scenario
 from dnatrace.runs.sections import COURSE, P1, PAPER, ModelSettings, PrivacySettings
 from dnatrace.settings import Settings, setting
 from dnatrace.simulators.base import SimulatorSettings
-from dnatrace.simulators.catalogue import SIMULATORS
-from dnatrace.simulators.city import CitySettings
 
 DEFAULT_PRESET = "standard"
 # Part of every digest and stored configuration. Raise it when a default or a meaning changes, so
 # that runs before and after have different names; a new key needs no new number.
 SCHEMA = 3
-
-_LOG = logging.getLogger(__name__)
-
-CATALOGUES: dict[str, Catalogue[Any]] = {
-    "method": METHODS,
-    "simulator": SIMULATORS,
-    "policy": POLICIES,
-}
 
 if TYPE_CHECKING:
     MethodChoice = MethodSettings
@@ -57,22 +51,6 @@ if TYPE_CHECKING:
     PolicyChoice = PolicySettings
 else:
     MethodChoice, SimulatorChoice, PolicyChoice = (c.choice for c in CATALOGUES.values())
-
-
-# Keyword arguments and command-line options that live in a section.
-SHORTCUTS = {
-    "method": "method.name",
-    "release": "method.release",
-    "score": "method.score",
-    "gamma": "method.gamma",
-    "epsilon": "privacy.epsilon",
-    "delta": "privacy.delta",
-    "unit": "privacy.unit",
-    "noise": "privacy.noise",
-    "p1": "seir.transmission_per_contact",
-    "policy": "policy.name",
-    "simulator": "simulator.name",
-}
 
 
 class RunConfig(Settings):
@@ -97,14 +75,14 @@ class RunConfig(Settings):
     initially_infected: Annotated[int, Field(ge=0, strict=True)] | None = setting(
         None, "infected on day 0 (5; 25 from 100,000 people on; 50 from 200,000)", source=PAPER
     )
-    method: MethodChoice = HeadcountSettings()
+    method: MethodChoice = USUAL["method"]
     privacy: PrivacySettings = PrivacySettings()
     seir: ModelSettings = ModelSettings()
     tests: TestRules = TestRules()
     isolation: IsolationRules = IsolationRules()
     app: AppRules = AppRules()
-    policy: PolicyChoice = HighestScoresSettings()
-    simulator: SimulatorChoice = CitySettings()
+    policy: PolicyChoice = USUAL["policy"]
+    simulator: SimulatorChoice = USUAL["simulator"]
     if TYPE_CHECKING:  # short names and bare names of plug-ins are no fields
 
         def __init__(self, **values: Any) -> None: ...
@@ -149,7 +127,7 @@ class RunConfig(Settings):
     @classmethod
     def names_understood(cls) -> list[str]:
         """Return the names that a misspelt key may have meant: sections, keys and short names."""
-        return [*super().names_understood(), *SHORTCUTS]
+        return [*super().names_understood(), *SHORTCUTS, *within_sections(cls)]
 
     @property
     def n_people(self) -> int | None:
@@ -315,6 +293,8 @@ def load_config(
     notices.tell_of_scenario(scenario, given, config)
     one_by_one = [of_file, *(parse_setting(text, SHORTCUTS) for text in settings)]
     notices.tell_idle_settings([key for keys in one_by_one for key in flatten(keys)], config)
+    by_hand = [key for key, value in flatten(overrides or {}).items() if value is not None]
+    notices.has_told(config, but=[SHORTCUTS.get(key, key) for key in by_hand])
     return config
 
 
@@ -338,23 +318,23 @@ def _combined(
     """Return a configuration, and what was given beside its preset and scenario."""
     values = read_preset(preset)
     merge(values, read_scenario(scenario).settings if scenario is not None else {})
-    its_people, its_simulator = values.pop("people", None), _named(values, "simulator")
+    its_people, its_simulator = values.pop("people", None), named(values, "simulator")
     given: dict[str, Any] = {}
-    merge(given, _as_tables(of_file))
+    merge(given, as_tables(of_file))
     for text in settings:
         merge(given, parse_setting(text, SHORTCUTS))
-    given = _with_full_names(given, tell=True)
+    given = with_full_names(given, tell=True)
     for key, value in overrides.items():
         if value is not None:
             path = key if isinstance(value, Mapping) else SHORTCUTS.get(key, key)
             merge(given, nested(path, value))
-    given = _with_full_names(given, tell=False)
+    given = with_full_names(given, tell=False)
     for section, catalogue in CATALOGUES.items():
         if isinstance(values.get(section), Mapping):
-            name = _named(given, section, _named(values, section))
+            name = named(given, section, named(values, section))
             values[section] = catalogue.flattened(values[section], name)
     merge(values, given)
-    if its_people is not None and _named(values, "simulator") == its_simulator:
+    if its_people is not None and named(values, "simulator") == its_simulator:
         values.setdefault("people", its_people)  # a preset's number is meant for the city
     first, people = values.get("initially_infected"), values.get("people")
     asked = "initially_infected" in given
@@ -364,33 +344,3 @@ def _combined(
     if not asked:
         config.model_fields_set.discard("initially_infected")
     return config, given
-
-
-def _as_tables(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values in which a plug-in that is only named is a table, to which others may add."""
-    named = {key: {"name": values[key]} for key in CATALOGUES if isinstance(values.get(key), str)}
-    return dict(values) | named
-
-
-def _named(values: Mapping[str, Any], section: str, default: str | None = None) -> str:
-    """Return which plug-in a section names."""
-    chosen = values.get(section, {})
-    usual = default or RunConfig.model_fields[section].default.name
-    return str(chosen.get("name", usual) if isinstance(chosen, Mapping) else chosen)
-
-
-def _with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
-    """Return values under the names they have in files; short names are accepted and reported."""
-    kinds: dict[str, list[type[Settings]]] = {"seir": [ModelSettings]}
-    kinds |= {section: list(catalogue) for section, catalogue in CATALOGUES.items()}
-    named = dict(given)
-    for section, models in kinds.items():
-        held = given.get(section)
-        if not isinstance(held, Mapping):
-            continue
-        full = {name: key for model in models for key, name in model.names_in_files().items()}
-        named[section] = {full.get(key, key): value for key, value in held.items()}
-        for key in held if tell else ():
-            if full.get(key, key) != key:
-                _LOG.info("%s.%s is now called %s.%s", section, key, section, full[key])
-    return named

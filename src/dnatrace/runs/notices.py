@@ -60,8 +60,32 @@ def tell_idle_settings(keys: Iterable[str], config: "RunConfig") -> None:
             _LOG.warning("%s has no effect with method '%s'", key, config.method.name)
 
 
+def _of_sections(config: "RunConfig") -> list[str]:
+    """Return which settings without effect were given in Python; `load_config` tells of its own."""
+    name, idle = config.method.name, config.idle()
+    return [
+        f"{section}.{key} has no effect with method '{name}'"
+        for section in _OF_A_METHOD
+        for key, own in type(getattr(config, section)).names_in_files().items()
+        if own in getattr(config, section).model_fields_set
+        and ((section, None) in idle or (section, key) in idle)
+    ]
+
+
+def has_told(config: "RunConfig", *, but: Iterable[str] = ()) -> None:
+    """Note that what was given of these sections is known to be idle, but for some dotted keys."""
+    for section in _OF_A_METHOD:
+        held = getattr(config, section)
+        names = {f"{section}.{key}": own for key, own in type(held).names_in_files().items()}
+        held.model_fields_set.intersection_update({names[key] for key in but if key in names})
+
+
 def tell_of_run(config: "RunConfig", n_people: int) -> None:
     """Report what there is to say of a run that begins, with `n_people` people."""
+    for line in _of_sections(config):
+        if line not in _TOLD:
+            _LOG.warning("%s", line)
+        _TOLD.add(line)
     tell_new(config)
     tell_too_small(config, n_people)
 

@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 from dnatrace.plugins import Plugin
-from dnatrace.runs.config import CATALOGUES, RunConfig
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.keys import CATALOGUES
 from dnatrace.runs.presets import preset_names
 from dnatrace.settings import Settings
 

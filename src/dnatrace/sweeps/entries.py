@@ -1,6 +1,7 @@
 """What is compared: configurations, some with an object instead of their method, and labels."""
 
 import logging
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -20,6 +21,7 @@ from dnatrace.errors import (
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.run import require_config
+from dnatrace.sweeps.extent import Extent, told_apart
 from dnatrace.sweeps.naming import METHOD, Names, short, written
 from dnatrace.sweeps.sweep import check_seeds
 
@@ -65,15 +67,15 @@ def tell_of_pairs(configs: Mapping[Any, Entry], baseline: Any = None) -> None:
                 "%r and %r are the same run: what differs between them has no effect", first, label
             )
     sizes = {label: config_of(entry) for label, entry in configs.items()}
-    usual = next(iter(sizes), None) if baseline is None else baseline
-    for label, config in sizes.items():
-        for what in ("people", "days"):
-            ours, theirs = getattr(config, what), getattr(sizes[usual], what)
-            if ours != theirs:
-                _LOG.warning(
-                    "%r has %s %s, %r has %s: differences between them are not those of policies",
-                    *(label, f"{ours:,}", what, usual, f"{theirs:,}"),
-                )
+    if not sizes:
+        return
+    extents = {
+        label: Extent(people=config.n_people, days=config.days) for label, config in sizes.items()
+    }
+    usual = next(iter(sizes)) if baseline is None else baseline
+    called = f"{usual}" if baseline is None else "the baseline"
+    for line in told_apart(extents, usual, called=called):
+        _LOG.warning("%s", line)
 
 
 def _check_names(entries: Sequence[tuple[Any, ...]]) -> None:
@@ -120,6 +122,18 @@ def labelled(
     return dict(zip(Names(settings, scenarios).unique(settings), entries, strict=True))
 
 
+def meant(label: str, entries: Mapping[str, Entry], what: str = "baseline") -> str:
+    """Return the label that a person means, however it is typed; raise unless there is one."""
+    settings = {name: _settings(entry) for name, entry in entries.items()}
+    found = Names([*settings.values()]).meant(label, settings)
+    if len(found) == 1:
+        return found[0]
+    known = "; ".join(found or entries)
+    if found:
+        raise InputError(f"{what} '{label}' is the label of several settings: {known}")
+    raise InputError(f"{what} '{label}' is not among the settings: {known}")
+
+
 def unsaid(entries: Sequence[Entry]) -> str:
     """Return in words what labels leave out because it is usual; empty if that is nothing."""
     usual = Names([_settings(entry) for entry in entries]).unsaid
@@ -139,12 +153,17 @@ def _called(name: object) -> str:
     return str(name) if isinstance(name, str | Real) else shown(name)
 
 
+def _numbers(label: object) -> list[str]:
+    """Return the numbers in a label: with another number it is another setting, and no slip."""
+    return re.findall(r"[0-9.]+", str(label))
+
+
 def check_label(label: object, labels: Iterable[object], what: str = "label") -> None:
     """Raise unless a label is among others."""
     known = list(labels)
     if not isinstance(label, Hashable) or label not in known:
         listed = ", ".join(f"'{one}'" for one in known)
-        guess = closest(label, map(str, known))
+        guess = closest(label, [str(one) for one in known if _numbers(one) == _numbers(label)])
         raise InputError(f"{what} '{_called(label)}' is not among the labels: {listed}{guess}")
 
 

@@ -19,17 +19,20 @@ class Extent:
         return self.days == other.days
 
 
-def told_apart(extents: Mapping[Label, Extent], baseline: Label) -> list[str]:
+def told_apart(
+    extents: Mapping[Label, Extent], baseline: Label, *, called: str = "the baseline"
+) -> list[str]:
     """Return lines that name the settings of other length or size than a baseline."""
     base = extents[baseline]
     longer = [(k, e.days) for k, e in extents.items() if not e.as_long_as(base)]
-    larger = [(k, e.people) for k, e in extents.items() if e.people != base.people]
+    known = [(k, e.people) for k, e in extents.items() if None not in (e.people, base.people)]
+    larger = [(label, people) for label, people in known if people != base.people]
     lines = []
     if longer:
         who = "; ".join(f"{label} lasts {days} days" for label, days in longer)
         why = "Without a difference, which would not be one of policies"
-        lines.append(f"{why}: {who}, the baseline {base.days}.")
+        lines.append(f"{why}: {who}, {called} {base.days}.")
     if larger:
         who = "; ".join(f"{label} has {people:,} people" for label, people in larger)
-        lines.append(f"Compared per person: {who}, the baseline {base.people:,}.")
+        lines.append(f"Compared per person: {who}, {called} {base.people:,}.")
     return lines

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from dnatrace.methods.catalogue import METHODS
@@ -22,7 +22,7 @@ _SHORT = {
     "tests.false_positive_rate": "false positives",
     "tests.false_negative_rate": "false negatives",
 }
-_LETTERS = {"epsilon": "ε", "delta": "δ", "gamma": "γ"}
+_ALSO = {EPSILON: ("eps",)}  # names that are typed, too
 
 # By dotted key; settings without an effect are left out.
 Settings = Mapping[str, Any]
@@ -90,14 +90,45 @@ class Names:
         for world in (None, *_worlds()):
             yield self._within(one, world)
 
-    def as_typed(self, text: str) -> str:
-        """Return a name in the form in which names are compared: by key, case and blanks alike."""
-        plain = re.sub(r"\s*,\s*", ", ", re.sub(r"[\s=]+", " ", text.casefold())).strip()
-        for key in self._varying:
-            plain = plain.replace(f", {key} ", f", {short(key).casefold()} ")
-        for word, letter in _LETTERS.items():
-            plain = plain.replace(f", {word} ", f", {letter} ")
-        return plain
+    def meant(self, text: str, labelled: Mapping[str, Settings]) -> list[str]:
+        """Return which labels of settings a text means, however it is typed; [] if none."""
+        if text in labelled:
+            return [text]
+        typed = self._as_typed(text)
+        ways = (
+            [label for label in labelled if self._as_typed(label) == typed],
+            [
+                label
+                for label, one in labelled.items()
+                if typed in map(self._as_typed, self.other_labels(one))
+            ],
+        )
+        return next(filter(None, ways), [])
+
+    def _as_typed(self, text: str) -> list[str]:
+        """Return the parts of a name in a form in which they are compared, in one order.
+
+        Keys count in full, in short and by their last part; case, blanks and zeros do not.
+        """
+        first, *rest = re.sub(r"[\s=:]+", " ", text.casefold()).split(",")
+        words = first.split()
+        for n in range(1, len(words) - 1):  # a method and a setting without a comma between them
+            if " ".join(words[n:-1]) in self._keys:
+                first, rest = " ".join(words[:n]), [" ".join(words[n:]), *rest]
+                break
+        parts = [part.strip().rpartition(" ") for part in (first, *rest)]
+        return sorted(f"{self._keys.get(key, key)} {_plain(value)}" for key, _, value in parts)
+
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        """The settings that differ, by every name by which a person may call them."""
+        called: dict[str, str] = {}
+        lasts = [key.rpartition(".")[2] for key in self._varying]
+        for key, last in zip(self._varying, lasts, strict=True):
+            ways = [key, short(key).casefold()] + [last] * (lasts.count(last) == 1)
+            ways += _ALSO.get(key, ())
+            called |= {way: key for name in ways for way in (name, name.replace("_", " "))}
+        return called
 
     def _is_default(self, one: Settings, key: str) -> bool:
         return _is_same(one.get(key), default_of(key, str(one.get(METHOD))))
@@ -217,6 +248,14 @@ def written(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(written(v) for v in value)
     return str(value)
+
+
+def _plain(value: str) -> str:
+    """Return a number in its shortest form, and anything else as it is."""
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return value
 
 
 def _is_same(stored: Any, usual: Any) -> bool:

@@ -32,7 +32,7 @@ from dnatrace.sweeps.entries import (
     name_of,
     tell_of_pairs,
 )
-from dnatrace.sweeps.extent import Extent
+from dnatrace.sweeps.extent import Extent, told_apart
 from dnatrace.sweeps.spread import Spread
 from dnatrace.sweeps.stored import Found, read_found
 from dnatrace.sweeps.sweep import Failure, Where, sweep
@@ -93,6 +93,11 @@ class Study(Generic[Label]):
         firsts = {label: runs[0] for label, runs in self.summaries.items()}
         return {k: Extent(people=s.get("people"), days=s.get("days")) for k, s in firsts.items()}
 
+    def is_comparable(self, label: Label, baseline: Label) -> bool:
+        """Whether a difference between two labels is one of policies: they last equally long."""
+        extents = self.extents()
+        return label != baseline and extents[label].as_long_as(extents[baseline])
+
     def difference(
         self, label: Label, baseline: Label, metric: str, *, scale: float = 1.0
     ) -> Spread:
@@ -124,6 +129,9 @@ class Study(Generic[Label]):
             raise InputError("averted needs a label to compare with, such as nothing='none'")
         for one in baselines.values():
             check_label(one, self.summaries, "baseline")
+            if one != label and not self.is_comparable(label, one):
+                extents = {key: self.extents()[key] for key in (label, one)}
+                raise InputError(f"averted: {told_apart(extents, one, called=f'{one}')[0]}")
         if by_group:
             return pa.Table.from_pylist(costs.averted_by_group(self, label, baselines))
         return pa.Table.from_pylist(costs.averted(self, label, baselines, prices=prices))
@@ -168,7 +176,8 @@ class Study(Generic[Label]):
             metrics: numbers of the summaries.
             baseline: a label, or that of `against` when None. When there is one, `difference` is
                 the mean by which a label exceeds it on the same seed, and `difference_low` and
-                `difference_high` are its 90 % interval; they are null in the baseline's own rows.
+                `difference_high` are its 90 % interval; they are null in the baseline's own rows
+                and for labels that last longer or shorter.
         """
         other = self.baseline if baseline is None else baseline
         if other is not None:
@@ -192,7 +201,7 @@ class Study(Generic[Label]):
         names = ("difference", "difference_low", "difference_high")
         if baseline is None:
             return {}
-        if label == baseline:
+        if not self.is_comparable(label, baseline):
             return dict.fromkeys(names)
         found = self.difference(label, baseline, metric)
         return dict(zip(names, (found.mean, *found.interval), strict=True))
@@ -313,6 +322,13 @@ def by_label(
     firsts = [runs[0] for runs in together.values()]
     labels = labelled(firsts, [worlds.get(c.digest) for c in firsts] if worlds else None)
     return dict(zip(labels, together.values(), strict=True))
+
+
+def first_by_label(
+    configs: Sequence[RunConfig], worlds: Mapping[str, str] | None = None
+) -> dict[str, RunConfig]:
+    """Return the first run of each setting of a sweep, by the label of the setting."""
+    return {label: runs[0] for label, runs in by_label(configs, worlds).items()}
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def _cell(study: "Study[Any]", label: Any, metric: str) -> str:
         f"{one.mean:.4g} ± {one.half_width:.2g}<br>"
         f"<small>median {one.median:.4g}, p95 {one.p95:.4g}</small>"
     )
-    if study.baseline is None or label == study.baseline:
+    if study.baseline is None or not study.is_comparable(label, study.baseline):
         return text
     gain = study.difference(label, study.baseline, metric)
     return f"{text}<br><small>difference {gain.mean:+.4g} ± {gain.half_width:.2g}</small>"

@@ -1,0 +1,86 @@
+"""The keys of a configuration: who brings those of a section, short names, and full ones."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dnatrace.methods.catalogue import METHODS
+from dnatrace.methods.headcount import HeadcountSettings
+from dnatrace.plugins import Catalogue
+from dnatrace.policy.catalogue import POLICIES
+from dnatrace.policy.highest_scores import HighestScoresSettings
+from dnatrace.runs.sections import ModelSettings
+from dnatrace.settings import Settings
+from dnatrace.simulators.catalogue import SIMULATORS
+from dnatrace.simulators.city import CitySettings
+
+_LOG = logging.getLogger(__name__)
+
+CATALOGUES: dict[str, Catalogue[Any]] = {
+    "method": METHODS,
+    "simulator": SIMULATORS,
+    "policy": POLICIES,
+}
+# Chosen where a configuration names none.
+USUAL: dict[str, Any] = {
+    "method": HeadcountSettings(),
+    "simulator": CitySettings(),
+    "policy": HighestScoresSettings(),
+}
+# Keyword arguments and command-line options that live in a section.
+SHORTCUTS = {
+    "method": "method.name",
+    "release": "method.release",
+    "score": "method.score",
+    "gamma": "method.gamma",
+    "epsilon": "privacy.epsilon",
+    "delta": "privacy.delta",
+    "unit": "privacy.unit",
+    "noise": "privacy.noise",
+    "p1": "seir.transmission_per_contact",
+    "policy": "policy.name",
+    "simulator": "simulator.name",
+}
+
+
+def named(values: Mapping[str, Any], section: str, default: str | None = None) -> str:
+    """Return which plug-in a section names."""
+    chosen = values.get(section, {})
+    usual = default or USUAL[section].name
+    return str(chosen.get("name", usual) if isinstance(chosen, Mapping) else chosen)
+
+
+def as_tables(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values in which a plug-in that is only named is a table, to which others may add."""
+    by_name = {key: {"name": values[key]} for key in CATALOGUES if isinstance(values.get(key), str)}
+    return dict(values) | by_name
+
+
+def with_full_names(given: Mapping[str, Any], *, tell: bool) -> dict[str, Any]:
+    """Return values under the names they have in files; short names are accepted and reported."""
+    kinds: dict[str, list[type[Settings]]] = {"seir": [ModelSettings]}
+    kinds |= {section: list(catalogue) for section, catalogue in CATALOGUES.items()}
+    renamed = dict(given)
+    for section, models in kinds.items():
+        held = given.get(section)
+        if not isinstance(held, Mapping):
+            continue
+        full = {name: key for model in models for key, name in model.names_in_files().items()}
+        renamed[section] = {full.get(key, key): value for key, value in held.items()}
+        for key in held if tell else ():
+            if full.get(key, key) != key:
+                _LOG.info("%s.%s is now called %s.%s", section, key, section, full[key])
+    return renamed
+
+
+def within_sections(model: type[Settings]) -> Iterator[str]:
+    """Yield the dotted keys of the sections of a model, those of all plug-ins, too."""
+    for section, name in model.names_in_files().items():
+        default = model.model_fields[name].default
+        kinds = list(CATALOGUES.get(section, [type(default)]))
+        for kind in kinds if isinstance(default, Settings) else ():
+            for key, own in kind.names_in_files().items():
+                yield f"{section}.{key}"
+                inner = kind.model_fields[own].default
+                if isinstance(inner, Settings):
+                    yield from (f"{section}.{key}.{last}" for last in inner.names_in_files())
