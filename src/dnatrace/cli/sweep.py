@@ -79,14 +79,14 @@ def sweep(
     from dnatrace.runs import needs
     from dnatrace.runs.progress import tracker
     from dnatrace.runs.quantities import SUMMARY
-    from dnatrace.sweeps import study
+    from dnatrace.sweeps import by_setting
     from dnatrace.sweeps import sweep as sweeps
     from dnatrace.sweeps.entries import meant, unsaid
     from dnatrace.sweeps.processes import usable_cores
 
     configs, worlds = sweeps.read_worlds(config)
     if baseline is not None:
-        baseline = meant(baseline, study.first_by_label(configs, worlds))
+        baseline = meant(baseline, by_setting.first_by_label(configs, worlds))
     if cluster is None:  # the memory of its machines is unknown here
         missing = sweeps.missing_runs(configs, store)
         needs.check(missing, at_once=workers or usable_cores(), yes=yes)
@@ -99,7 +99,7 @@ def sweep(
         f"{len(report.failed)} failed. Stored in {report.store}"
     )
     failures = [f"  {f.config.digest} (seed {f.config.seed}): {f.error}" for f in report.failed]
-    found = study.stored_study(configs, store, worlds)
+    found = by_setting.stored_study(configs, store, worlds)
     rising = [found.n_rising(label) for label in found.summaries]
     peak = SUMMARY["peak_infected"]
     results = [
