@@ -14,7 +14,7 @@ from dnatrace.report.answering import _lead, overall
 from dnatrace.report.grouping import Group, group_runs
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import store
-from dnatrace.runs.config import load_config
+from dnatrace.runs.loading import load_config
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.run import run as run_once
 from dnatrace.sweeps.naming import METHOD, Names
@@ -242,7 +242,10 @@ def test_a_store_is_answered_by_its_best_setting(report_store):
     told = overall(groups)
     rates = {g.label: sum(r.summary["attack_rate"] for r in g.runs) for g in groups}
     acting = {label: rate for label, rate in rates.items() if label != "none"}
-    assert told[0] == f"Of 8 settings, {min(acting, key=acting.get)} had the fewest infections."
+    assert told[0] == (
+        f"Of 8 settings in which something is done, {min(acting, key=acting.get)} had the fewest "
+        "infections."
+    )
     infected = min(acting.values()) / 3 * 300
     nothing = rates["none"] / 3 * 300
     assert told[1].startswith(f"Of 300 people {infected:.0f} were infected in 20 days")
@@ -260,6 +263,39 @@ def test_settings_with_equally_few_infections_are_all_named(report_store):
     )
     told = overall([one, twin, floor])[0]
     assert told.startswith(f"Of 2 settings besides public facts alone, {one.label} and twin had")
+
+
+def test_public_facts_with_levers_of_their_own_are_a_setting_like_others(report_store):
+    """They are the floor of settings with the same levers alone; a plan recommends them."""
+    groups = {group.label: group for group in group_runs(read_runs(report_store)[0])}
+    fn, idle = groups["fn"], groups["none"]
+    levers = dict(fn.settings) | {METHOD: FLOOR, "policy.quarantine.capacity": 0.01}
+    better = tuple(replace(run, summary=run.summary | {"attack_rate": 0.0}) for run in fn.runs)
+    policy = replace(fn, label="policy", settings=levers, runs=better)
+    ours = replace(fn, settings=dict(fn.settings) | {"policy.quarantine.capacity": 0.0})
+    assert overall([policy, ours])[0] == "Of 2 settings, policy had the fewest infections."
+    floor = replace(policy, settings=dict(ours.settings) | {METHOD: FLOOR})
+    assert "policy" not in " ".join(overall([floor, ours]))
+    alone = overall([idle, policy, replace(policy, label="other")])[0]
+    assert "besides public facts alone" not in alone
+    assert alone.startswith("Of 2 settings in which something is done, policy and other had")
+
+
+def test_settings_of_other_length_are_not_called_floors(report_store):
+    groups = {group.label: group for group in group_runs(read_runs(report_store)[0])}
+    base = dict(groups["fn"].settings) | {METHOD: FLOOR}
+    three = [replace(groups["fn"], label=name, settings=base | {"x": name}) for name in "abc"]
+    told = overall([*three, lasting(replace(three[0], label="d"), 30)])
+    assert told[0].startswith("Of 3 settings, a and b and c had equally few")
+    assert "besides public facts alone" not in " ".join(told)
+
+
+def test_a_setting_described_alone_is_named_where_others_stand_beside_it(report_store):
+    groups = {group.label: group for group in group_runs(read_runs(report_store)[0])}
+    idle, fn = groups["none"], groups["fn"]
+    assert not any("following" in text for text in overall([idle, fn]))
+    again = replace(idle, label="again", settings=dict(idle.settings) | {"people": 301})
+    assert overall([idle, again, fn])[0] == "The following is about fn."
 
 
 def test_the_fewest_infections_are_those_on_common_seeds(report_store):
@@ -300,7 +336,9 @@ def test_two_settings_of_a_store_are_compared(report_store):
     (idle,) = (group for group in groups if group.label == "none")
     acting = [group for group in groups if group is not idle][:2]
     told = overall([idle, *acting])
-    assert re.fullmatch(r"Of 2 settings, .* had the fewest infections\.", told[0])
+    assert re.fullmatch(
+        r"Of 2 settings in which something is done, .* had the fewest infections\.", told[0]
+    )
     names = [group.label for group in acting]
     assert told[1].startswith("With ")
     assert "instead of" in told[1]
@@ -367,10 +405,10 @@ def test_the_status_quo_and_nothing_at_all_have_labels_of_their_own(tmp_path):
 def test_after_a_tie_of_several_it_is_said_which_is_described():
     three = {name: side(name, [0.1, 0.1]) for name in ("a", "b")} | {"c": side("c", [0.2, 0.2])}
     groups = [
-        Group(label=name, plain=True, settings={METHOD: name}, runs=tuple(one.runs))
+        Group(label=name, plain=True, settings={METHOD: name}, runs=tuple(one.runs), repeated=())
         for name, one in three.items()
     ]
-    best, (lead,) = _lead(groups, groups, three)
+    best, (lead,) = _lead("", groups, three)
     assert best.label == "a"
     assert lead.endswith(
         "a and b had equally few infections, fewer than the others. The following is about a."
@@ -397,7 +435,7 @@ def test_nothing_done_averts_nothing_against_itself():
 
 def groups_of(sides):
     return [
-        Group(label=name, plain=True, settings={METHOD: name}, runs=tuple(one.runs))
+        Group(label=name, plain=True, settings={METHOD: name}, runs=tuple(one.runs), repeated=())
         for name, one in sides.items()
     ]
 
@@ -406,7 +444,7 @@ def test_cities_of_different_size_are_ranked_by_shares():
     """343 of 500 are fewer infections than 1,166 of 2,000, and a larger share."""
     sides = {"a": side("a", [0.686], people=500), "b": side("b", [0.583], people=2000)}
     groups = groups_of(sides)
-    best, lead = _lead(groups, groups, sides)
+    best, lead = _lead("", groups, sides)
     assert best.label == "b"
     assert lead == ["Of 2 settings, b had the fewest infections per person."]
 

@@ -293,3 +293,12 @@ def test_a_day_of_an_array_that_looks_like_a_date_is_to_be_counted(call):
 
 def test_a_log_has_the_days_from_its_first_on():
     assert len(dt.TestLog.from_rows([[0, 1005, 1]], first_day=1000)) == 6
+
+
+def test_a_path_with_the_home_directory_of_a_shell_is_named(monkeypatch):
+    """Python opens a directory named ~; a study would be stored there."""
+    monkeypatch.setenv("HOME", "/home/ann")
+    with pytest.raises(dt.InputError) as raised:
+        dt.compare([small()], seeds=[1], store="~/runs")
+    told = "store: '~/runs' begins with the home directory as a shell has it: give '/home/ann/runs'"
+    assert str(raised.value) == f"{told}, as Path.expanduser() does"

@@ -17,7 +17,8 @@ import dnatrace as dt
 from dnatrace import cli
 from dnatrace.cli._command import table
 from dnatrace.errors import InputError
-from dnatrace.runs import console, needs
+from dnatrace.runs import console, needs, presentation
+from dnatrace.runs.config import RunConfig
 from dnatrace.runs.console import print_table
 from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.quantities import DAILY, SUMMARY
@@ -622,3 +623,41 @@ def test_days_between_checkpoints_need_a_checkpoint():
     done = run("run", "--preset", "quick", "--checkpoint-every", 3)
     line = "--checkpoint-every has no effect without --checkpoint"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
+
+
+def test_a_path_may_begin_with_the_home_directory(tmp_path, monkeypatch):
+    """Of `--out=~/runs` no shell makes a path: a directory named ~ appeared."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "here").mkdir()
+    words = ("run", "--people", 60, "--days", 2, "--method", "fn", "--out=~/runs", "--quiet")
+    done = run(*words, cwd=tmp_path / "here")
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "home" / "runs").iterdir())) == 1
+    assert not list((tmp_path / "here").iterdir())
+
+
+def test_an_option_given_twice_says_which_counts(tmp_path):
+    words = ("run", "--people", 60, "--days", 2, "--method", "fn", "--json")
+    done = run(*words, "--days", 3)
+    assert "warning: --days is given 2 times; the last one counts" in done.stderr.splitlines()
+    assert json.loads(done.stdout)["days"] == 3
+    several = run(*words, "--set", "seir.window=5", "--set", "app.uptake=0.5")
+    assert "times" not in several.stderr
+    assert "times" not in run(*words, "--days", 3, "--quiet").stderr
+
+
+def test_the_top_of_a_drawn_curve_is_its_largest_value():
+    """It was the largest mean of the days behind one character."""
+    curve = np.zeros(200)
+    curve[77] = 40
+    assert presentation.sparkline(curve).endswith("  (top 40)")
+
+
+def test_many_first_infections_matter_to_methods_that_read_messages():
+    told = presentation.first_infections_line(
+        RunConfig(method="fn", people=100, initially_infected=30), 100
+    )
+    assert told.startswith("30 of 100 people are infected at first")
+    for method in ("none", "public-only"):
+        config = RunConfig(method=method, people=100, initially_infected=30)
+        assert presentation.first_infections_line(config, 100) is None

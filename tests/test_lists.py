@@ -863,3 +863,18 @@ def test_a_replayed_list_that_is_worded_wrongly(tmp_path, setting, words):
     done = run(*replay, "--set", setting, cwd=tmp_path)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_tests_beside_a_large_list_are_looked_at_like_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("dnatrace.parquet.MANY_ROWS", 1)
+    write(tmp_path, "", "person,day,positive\n007,1,0\n1,0,1\n")
+    both = {"sender": [1, 0], "receiver": [0, 1], "day": [0, 0]}
+    pq.write_table(pa.table(both), tmp_path / "contacts.parquet")
+    done = run("infer", "contacts.parquet", "tests.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for told in (
+        "1 positive test on the first two days",
+        "007 is read as the number 7",
+        "person 7 is",
+    ):
+        assert f"warning: tests.csv: {told}" in done.stderr

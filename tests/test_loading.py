@@ -8,7 +8,8 @@ from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.runs import run as runs
 from dnatrace.runs import store
-from dnatrace.runs.config import SCHEMA, RunConfig, load_config
+from dnatrace.runs.config import SCHEMA, RunConfig
+from dnatrace.runs.loading import load_config
 
 from .command_line import run
 
@@ -200,3 +201,56 @@ def test_files_of_many_runs_are_not_files_of_one(tmp_path):
         2,
         "dnatrace: many.toml: seed: give seeds, a list, instead\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: load_config(overrides={"epsilon": 2.0, "privacy.epsilon": 3.0}),
+            "privacy.epsilon=2.0, privacy.epsilon=3.0: choose one of them",
+        ),
+        (
+            lambda: load_config(settings=["days=3", "days=4"]),
+            "days=3, days=4: choose one of them",
+        ),
+        (
+            lambda: RunConfig(epsilon=2.0, privacy={"epsilon": 3.0}),
+            "privacy.epsilon=2.0, privacy.epsilon=3.0: choose one of them",
+        ),
+        (
+            lambda: RunConfig(privacy=RunConfig(epsilon=3.0).privacy, epsilon=2.0),
+            "privacy is given whole, and epsilon beside it: choose one of them",
+        ),
+    ],
+)
+def test_a_key_given_different_values_in_python_is_refused(call, told):
+    """One won without a word, and which depended on their order."""
+    with pytest.raises(InputError) as raised:
+        call()
+    assert str(raised.value) == told
+
+
+def test_a_key_given_the_same_value_twice_is_taken():
+    assert load_config(overrides={"epsilon": 2, "privacy.epsilon": 2.0}).privacy.epsilon == 2.0
+    assert load_config(settings=["days=3"], overrides={"days": 4}).days == 4  # as options do
+
+
+@pytest.mark.parametrize(("kind", "name"), [("preset", "quick"), ("scenario", "autumn")])
+def test_nothing_lies_under_the_configuration_of_a_stored_run(tmp_path, kind, name):
+    """It has nearly every key, so a preset did nothing without a word."""
+    path = store.write_run(runs.run(RunConfig(**TINY)), tmp_path) / "config.json"
+    with pytest.raises(InputError, match=f"^{kind} '{name}', .*config.json: choose one of them; "):
+        load_config(file=path, **{kind: name})
+    done = run("run", f"--{kind}", name, "--config", path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    (tmp_path / "run.toml").write_text("days = 2\n")
+    load_config(file=tmp_path / "run.toml", **{kind: name})
+
+
+def test_settings_of_a_statement_replace_its_usual_ones():
+    """It chooses a small city unless told; the city that was asked for is no contradiction."""
+    words = ("privacy", "statement", "--method", "fn", "--set", "people=120", "--set", "days=3")
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    assert "From a run of 120 people and 3 days that was made" in done.stdout

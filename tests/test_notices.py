@@ -7,7 +7,8 @@ from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.policy.levers import LeversSettings
 from dnatrace.runs import guarantees, health, notices
-from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.config import RunConfig
+from dnatrace.runs.loading import load_config
 from dnatrace.runs.run import run
 from dnatrace.simulators.catalogue import SIMULATORS
 from dnatrace.simulators.city import CitySettings
@@ -437,3 +438,22 @@ def test_what_options_and_presets_give_is_told_once(caplog, monkeypatch):
     caplog.clear()
     dt.run(dt.load_config(preset="lifetime", settings=["method=fn"], overrides=small))
     assert "privacy" not in caplog.text  # nobody asked for the preset's ε
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"people": 1000}, ["imports_per_day=0.02", "variant.first=1"]),
+        ({"people": 100_000}, ["imports_per_day=2", "variant.first=100"]),
+        ({"people": 1000, "simulator.variant.first": 10}, ["imports_per_day=0.02"]),
+        ({"people": 10_000}, []),
+    ],
+)
+def test_arrivals_of_a_scenario_are_meant_for_its_own_city(changes, told, caplog):
+    notices._TOLD.clear()
+    for _ in range(2):
+        given = {"method": "fn", "initially_infected": 5} | changes
+        load_config(scenario="variant", overrides=given)
+    assert caplog.text.count("is the same share") == len(told)
+    for setting in told:
+        assert f"here; simulator.{setting} is the same share" in caplog.text

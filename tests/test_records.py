@@ -12,6 +12,7 @@ import dnatrace as dt
 from dnatrace import _csr
 from dnatrace.errors import InputError
 from dnatrace.inference import factorised_neighbours as fn
+from dnatrace.records import DayContacts
 
 from . import reference, strategies
 
@@ -266,3 +267,14 @@ def test_kinds_belong_to_contacts():
     assert dt.DayContacts(**rows, kinds=np.zeros(2, dtype=np.uint8)).n_people == 2
     with pytest.raises(InputError, match="kinds must have 2 values, not 3"):
         dt.DayContacts(**rows, kinds=np.zeros(3, dtype=np.uint8))
+
+
+def test_a_day_keeps_its_contacts_whatever_becomes_of_the_arrays():
+    """An id written into the array afterwards was out of range, and no kernel looks again."""
+    offsets, senders = np.array([0, 1, 2], np.int32), np.array([1, 0], np.int32)
+    kinds = np.zeros(2, np.uint8)
+    day = DayContacts(offsets=offsets, senders=senders, kinds=kinds)
+    offsets[1], senders[0], kinds[0] = 99, 99, 7
+    assert day.offsets.tolist() == [0, 1, 2]
+    assert day.senders.tolist() == [1, 0]
+    assert day.kinds.tolist() == [0, 0]

@@ -21,6 +21,7 @@ from dnatrace.report.grouping import group_runs
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import parameters, presentation
 from dnatrace.runs.config import RunConfig
+from dnatrace.runs.loading import load_config
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.runs.store import write_run
@@ -769,3 +770,42 @@ def test_a_store_written_before_methods_had_settings_of_their_own_is_read(tmp_pa
     for name in ("infected", "tests", "isolated", "auroc"):  # and the run is the same today
         now = again.daily[name].to_numpy(zero_copy_only=False).astype(float)
         np.testing.assert_array_equal(now, stored.daily[name])
+
+
+# ---- Runs that are the same, and lists that are not ---------------------------------------------
+
+
+def test_runs_of_the_same_settings_and_seed_are_named(report_store, tmp_path):
+    run = copy_run(report_store, tmp_path, "fn")
+    shutil.copytree(run, tmp_path / run.name[::-1])
+    digest = json.loads((run / "provenance.json").read_text("utf-8"))["config_digest"]
+    done = run_command("report", tmp_path, "--json")
+    told = f"warning: run {digest} has the settings and the seed of another run; it is left out"
+    assert told in done.stderr.splitlines()
+    assert json.loads(done.stdout)["runs"] == 1
+    line = "because another run has the same settings and seed: 1 run of the store (" + digest
+    assert line in (tmp_path / "report.html").read_text("utf-8")
+
+
+def _replayed(contacts, store, rows):
+    contacts.write_text("sender,receiver,day\n" + rows)
+    config = load_config(
+        overrides={"simulator": "replay", "simulator.contacts": str(contacts), "method": "fn"}
+        | {"days": 3, "seed": 1, "initially_infected": 1}
+    )
+    write_run(run(config), store)
+
+
+def test_lists_of_the_same_path_and_other_content_are_two_settings(tmp_path):
+    """One of the two runs was dropped from the report without a word."""
+    store, contacts = tmp_path / "runs", tmp_path / "contacts.csv"
+    for rows in ("0,1,0\n1,0,0\n", "0,1,1\n1,0,1\n"):
+        _replayed(contacts, store, rows)
+    labels = [group.label for group in group_runs(read_runs(store)[0])]
+    assert len(set(labels)) == 2
+    digests = {
+        json.loads(path.read_text("utf-8"))["contents"]["simulator.contacts"][:8]
+        for path in store.glob("*/provenance.json")
+    }
+    assert {label.rpartition("content ")[2] for label in labels} == digests
+    assert not any(group.repeated for group in group_runs(read_runs(store)[0]))

@@ -1,10 +1,10 @@
 """The one exception that says that the input is wrong, and where."""
 
 import difflib
+import os
 import reprlib
 from collections.abc import Iterable
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any
 
 
@@ -79,6 +79,14 @@ def require_whole(**values: Any) -> None:
             raise InputError(f"{name} must be a whole number, not {shown(value)}")
 
 
+def require_whole_given(**values: Any) -> None:
+    """Raise unless every value is a whole number; None is none."""
+    for name, value in values.items():
+        if value is None:
+            raise InputError(f"{name} must be a whole number, not None")
+    require_whole(**values)
+
+
 def require_kind(name: str, value: Any, kind: type) -> None:
     """Raise unless a value is an instance of a class or None."""
     if value is not None and not isinstance(value, kind):
@@ -100,10 +108,15 @@ def require_text(**values: Any) -> None:
 def require_path(**values: Any) -> None:
     """Raise unless every value is the path of a file or directory, or None."""
     for name, value in values.items():
-        if not isinstance(value, str | PathLike | None):
+        if not isinstance(value, str | os.PathLike | None):
             raise InputError(f"{name} must be a path, not {shown(value)}")
         if value == "":
             raise InputError(f"{name} is empty, expected a path")
+        if value is not None and (home := os.path.expanduser(value)) != os.fspath(value):  # noqa: PTH111
+            raise InputError(
+                f"{name}: {shown(os.fspath(value))} begins with the home directory as a shell has "
+                f"it: give {shown(home)}, as Path.expanduser() does"
+            )
 
 
 def require_callable(**values: Any) -> None:

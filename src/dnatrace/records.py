@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dnatrace import _csr, tables
-from dnatrace.errors import InputError, require_at_least, require_whole, shown
+from dnatrace.errors import InputError, require_at_least, require_whole, require_whole_given, shown
 
 Day = TypeVar("Day")
 
@@ -40,8 +40,8 @@ class DayContacts:
     The messages that reach person r come from `senders[offsets[r]:offsets[r + 1]]`. A sender that
     appears there twice is two contacts. There is no padding and no cap: 4 bytes per contact plus
     the offsets. The order within a row is the simulator's (`from_pairs` sorts by sender); sums are
-    taken in it. Kernels do not look whether ids are in range, so that is checked here, once: one
-    pass over offsets and senders.
+    taken in it. Kernels do not look whether ids are in range, so that is checked here, once, and
+    the arrays are copied, so that what is done to the given ones later does not change the day.
 
     Attributes:
         offsets: int32 [people + 1].
@@ -58,6 +58,9 @@ class DayContacts:
     _by_sender: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for name in ("offsets", "senders", "kinds"):
+            if isinstance(given := getattr(self, name), np.ndarray):
+                object.__setattr__(self, name, given.copy())
         _csr.require_rows(self.offsets, self.senders)
         if self.kinds is not None:
             _csr.require_array("kinds", self.kinds, np.uint8, self.senders.size)
@@ -242,7 +245,7 @@ class ContactWindow(_LastDays[DayContacts]):
         Afterwards the window is what it would be had they never met anybody.
         Cost: one pass over the contacts of the window.
         """
-        _require_whole_number("person", person)
+        require_whole_given(person=person)
         if not 0 <= person < self.n_people:
             raise InputError(f"person {person} is outside the ids 0 … {self.n_people - 1}")
         others = np.ones(self.n_people, dtype=np.bool_)
@@ -311,7 +314,7 @@ class TestLog(_LastDays[NDArray[np.int8]]):
         `people` are ids [tests], `positive` is bool, or 0 and 1 [tests]. The same result twice for
         one person counts once, two different ones are an error; a later call replaces a result.
         """
-        _require_whole_number("day", day)
+        require_whole_given(day=day)
         ids = tables.column(people, "tests", "person")
         found = tables.column(positive, "tests", "positive", kinds="biuf")
         if ids.size != found.size:
@@ -367,16 +370,9 @@ def _enter(rows: tables.Rows, results: NDArray[np.int8], places: Any) -> None:
         raise rows.refuse(row, "positive", f"{who} has two different results on day {day}")
 
 
-def _require_whole_number(name: str, value: Any) -> None:
-    """Raise unless a value is a whole number; None is none."""
-    if value is None:
-        raise InputError(f"{name} must be a whole number, not None")
-    require_whole(**{name: value})
-
-
 def _require_people(n_people: int) -> None:
     """Raise unless so many people can have ids."""
-    _require_whole_number("n_people", n_people)
+    require_whole_given(n_people=n_people)
     require_at_least("the number of people", n_people, 1)
     if n_people > MOST_PEOPLE:
         raise InputError(f"{n_people} people are more than 32-bit ids can number")

@@ -29,11 +29,7 @@ _SIMILAR = 0.75  # of two names, by difflib's ratio: one letter in four may diff
 
 def possible_slips(read: Lists) -> list[str]:
     """Return possible slips in ids, one line each; a few lines however many there are."""
-    alone = read.without_contacts()
-    lines = _early(read) + _not_plain(read) + _gaps(read) + _no_names(read)
-    lines += [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
-    if len(alone) > _TOLD:
-        lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
+    lines = _early(read) + _not_plain(read) + _gaps(read) + _no_names(read) + _tested_alone(read)
     spellings: dict[str, list[str]] = {}
     for name in read.names or ():
         spellings.setdefault(_seen(name.casefold()), []).append(name)
@@ -44,8 +40,22 @@ def possible_slips(read: Lists) -> list[str]:
     return lines + _one_way(read.contacts)
 
 
-def possible_slips_of_window(name: str, window: ContactWindow) -> list[str]:
-    """Return possible slips in a window whose rows were not kept, one line each."""
+def _tested_alone(read: Lists) -> list[str]:
+    """Return who is tested and in no contact, the first of them one by one."""
+    alone = read.without_contacts()
+    lines = [f"{read.tests.name}: {_alone(read, person)}" for person in alone[:_TOLD]]
+    if len(alone) > _TOLD:
+        lines.append(f"{read.tests.name}: so are {len(alone) - _TOLD} more who are tested")
+    return lines
+
+
+def possible_slips_of_window(read: Lists, window: ContactWindow) -> list[str]:
+    """Return possible slips in tests and in a window whose rows were not kept, one line each."""
+    return _early(read) + _not_plain(read) + _tested_alone(read) + _one_way_in(read, window)
+
+
+def _one_way_in(read: Lists, window: ContactWindow) -> list[str]:
+    """Return a warning if hardly a contact of the busiest day has one in the other direction."""
     busiest = max(window, key=lambda day: day.senders.size)
     size = busiest.senders.size
     looked_at = np.arange(0, size, max(1, size // _SAMPLE))
@@ -54,7 +64,7 @@ def possible_slips_of_window(name: str, window: ContactWindow) -> list[str]:
         int(receiver) not in busiest.senders[busiest.offsets[sender] : busiest.offsets[sender + 1]]
         for sender, receiver in zip(busiest.senders[looked_at], receivers, strict=True)
     )
-    return _told_one_way(name, lacking, looked_at.size)
+    return _told_one_way(read.contacts.name, lacking, looked_at.size)
 
 
 def _one_way(contacts: Rows) -> list[str]:

@@ -143,6 +143,22 @@ def _refuse_unreadable(given: dict[str, Any]) -> None:
                 raise InputError(f"{name.replace('_', '-')}: {why}; LC_ALL=C.UTF-8 may")
 
 
+def _from_home(value: Any) -> Any:
+    """Return a path with the home directory for ~, as in `--out=~/runs`, where no shell puts it."""
+    return value.expanduser() if isinstance(value, Path) else value
+
+
+def _tell_repeated(order: Sequence[Any]) -> None:
+    """Say which options were given several times although one value counts, the last."""
+    single = [option for option in order if not (option.multiple or option.nargs != 1)]
+    for option in dict.fromkeys(single):
+        times = single.count(option)
+        if times > 1 and not option.is_flag:
+            name = max(option.opts, key=len)
+            message = f"warning: {name} is given {times} times; the last one counts"
+            print(message, file=sys.stderr)
+
+
 def _joined(text: str) -> str:
     """Return a text whose paragraphs are one line each, for the terminal to wrap."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
@@ -155,8 +171,12 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was given."""
         _refuse_empty(args)
+        given = list(args)
         rest = super().parse_args(ctx, args)
         _refuse_unreadable(ctx.params)
+        ctx.params = {name: _from_home(value) for name, value in ctx.params.items()}
+        if not ctx.params.get("quiet"):
+            _tell_repeated(self.make_parser(ctx).parse_args(given)[2])
         return rest
 
     def get_params(self, ctx: Any) -> list[Any]:

@@ -71,6 +71,12 @@ def _parsed(settings: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     return [(text, flatten(parse_setting(text, SHORTCUTS, "--set"))) for text in settings]
 
 
+def _unless_given(usual: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """Return usual settings but for those that --set gives."""
+    keys = {key for _, values in _parsed(settings) for key in values}
+    return [text for text, values in _parsed(usual) if not keys & set(values)]
+
+
 def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str) -> None:
     """Raise for the first --set whose key a command does not read."""
     for text, values in _parsed(settings):
@@ -80,19 +86,16 @@ def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str
 
 
 def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
-    """Raise if options give a key different values: one would win without a word."""
+    """Raise if options give a key different values."""
     from dnatrace.runs.keys import SHORTCUTS
+    from dnatrace.runs.nesting import refuse_twice
 
-    options = {
-        SHORTCUTS.get(name, name): (f"--{name} {value}", value)
+    options = [
+        (f"--{name} {value}", {SHORTCUTS.get(name, name): value})
         for name, value in given.items()
         if value is not None
-    }
-    for text, values in _parsed(settings):
-        for key, value in values.items():
-            before, other = options.setdefault(key, (f"--set {text}", value))
-            if other != value:
-                raise InputError(f"{before}, --set {text}: choose one of them")
+    ]
+    refuse_twice([*options, *((f"--set {text}", values) for text, values in _parsed(settings))])
 
 
 @contextmanager
@@ -144,7 +147,7 @@ def configured(
     def decorate(function: Callable[..., Answer]) -> Callable[..., Answer]:
         @functools.wraps(function)
         def run(**options: Any) -> Answer:
-            from dnatrace.runs.config import load_config
+            from dnatrace.runs.loading import load_config
             from dnatrace.runs.notices import has_told
 
             given = {name: options.pop(name) for name in names}
@@ -152,17 +155,18 @@ def configured(
                 if value:
                     option = {"setting": "set", "file": "config"}.get(name, name)
                     raise InputError(f"--{option}: a stored run has its own configuration")
-            default = published if given["release"] == "as_published" else "standard"
+            as_published = given["release"] == "as_published" and given.get("file") is None
+            default = published if as_published else "standard"
             settings = given.pop("setting") or ()
             chosen = {
                 "preset": given.pop("preset") or default,
                 "scenario": given.pop("scenario", None),
                 "file": given.pop("file", None),
             }
-            _parsed(settings)  # a text that is no setting is named as the option
+            _refuse_twice(settings, given)  # and a text that is no setting is named as the option
             with _naming_options(given):
-                config = load_config(**chosen, settings=(*usual, *settings), overrides=given)
-            _refuse_twice(settings, given)
+                applied = (*_unless_given(usual, settings), *settings)
+                config = load_config(**chosen, settings=applied, overrides=given)
             _tell_other_tables(settings, config)
             if reads is not None:
                 read = reads(config, options)

@@ -323,13 +323,13 @@ def _needed(
 
 
 def _tell_slips(given: _Given) -> None:
-    """Warn of possible slips; of a large file, of those that need no rows."""
+    """Warn of possible slips; in the contacts of a large file, of those that need no rows."""
     from dnatrace.slips import possible_slips, possible_slips_of_window
 
     if given.window is None:
         lines = possible_slips(given.read)
     else:
-        lines = possible_slips_of_window(given.read.contacts.name, given.window)
+        lines = possible_slips_of_window(given.read, given.window)
     for line in lines:
         _LOG.warning("warning: %s", line)
 

@@ -1,5 +1,6 @@
 """`dnatrace report`."""
 
+import logging
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,8 @@ from typer import Argument, Option
 from dnatrace._version import __version__
 from dnatrace.cli._command import Answer, Force, command, table
 from dnatrace.files import keep_inputs
+
+_LOG = logging.getLogger("dnatrace")
 
 
 @command()
@@ -45,7 +48,12 @@ def report(
     written = write_report(directory, out, baseline)
     size = f"{written.bytes / 1e6:.1f} MB"
     counts = f"runs {written.runs}, settings {written.settings}"
-    counts += f", left out {len(written.left_out)}" if written.left_out else ""
+    for name in written.repeated:
+        _LOG.warning(
+            "warning: run %s has the settings and the seed of another run; it is left out", name
+        )
+    left_out = len(written.left_out) + len(written.repeated)
+    counts += f", left out {left_out}" if left_out else ""
     rows = [
         {"setting": row["label"]}
         | {SUMMARY[key].name: shown_difference(row[key]) for key in row if key != "label"}

@@ -34,14 +34,16 @@ def overall(groups: Sequence[Group]) -> list[str]:
     """
     sides = {group.label: _side(group) for group in groups if _tells_enough(group)}
     known = [group for group in groups if group.label in sides]
-    acting = [group for group in known if _acts(group) and group.method != FLOOR] or known
+    apart = [g for g in known if not _acts(g) or _is_floor_of_another(g, known)]
+    acting = [group for group in known if group not in apart] or known
     if not acting:
         return []
+    which = _which(apart) if acting is not known else ""
     acting, left_out = _of_one_length(acting, sides)
     if len(acting) == 2:
         one, two = (group.label for group in acting)
         sides[one], sides[two] = on_common_seeds(sides[one], sides[two])
-    best, lead = _lead(known, acting, sides)
+    best, lead = _lead(which, acting, sides)
     main, beside = best, _beside(best, known, sides)
     other: Group | None = None
     if len(acting) == 2:  # two are compared; one with something to compare with comes first
@@ -49,6 +51,8 @@ def overall(groups: Sequence[Group]) -> list[str]:
         if not any(beside.values()) and any((theirs := _beside(other, known, sides)).values()):
             main, other, beside = other, best, theirs
     compared = beside | {"other": other}
+    if not lead and len(known) > 1 + len([one for one in compared.values() if one]):
+        lead = [f"The following is about {main.label}."]
     found = {name: None if one is None else sides[one.label] for name, one in compared.items()}
     told = answer(sides[main.label], **found)
     sure = how_sure(sides[main.label], found["nothing"], other=found["other"])
@@ -75,7 +79,7 @@ def _of_one_length(acting: list[Group], sides: Mapping[str, Side]) -> tuple[list
 
 
 def _lead(
-    known: Sequence[Group], acting: Sequence[Group], sides: Mapping[str, Side]
+    which: str, acting: Sequence[Group], sides: Mapping[str, Side]
 ) -> tuple[Group, list[str]]:
     """Return the setting to describe, and which had the fewest infections on common seeds.
 
@@ -84,7 +88,6 @@ def _lead(
     """
     if len(acting) == 1:
         return acting[0], []
-    besides = " besides public facts alone" if _leaves_the_floor_out(known, acting) else ""
     seeds = [{run.seed for run in group.runs} for group in acting]
     common = set.intersection(*seeds)
     lasted = sorted({sides[group.label].first["days"] for group in acting})
@@ -92,7 +95,7 @@ def _lead(
         most = max(acting, key=lambda group: len(group.runs))
         why = f"lasted {listed(lasted)} days" if len(lasted) > 1 else "have no seed in common"
         about = "" if len(acting) == 2 else f" The following is about {most.label}."
-        return most, [f"The {len(acting)} settings{besides} {why}, so they are not ranked.{about}"]
+        return most, [f"The {len(acting)} settings{which} {why}, so they are not ranked.{about}"]
     best, *ties = _fewest_infected(acting, sides, common)
     names = " and ".join(group.label for group in (best, *ties))
     infections = f"infections{_per_person(acting, sides)}"
@@ -101,7 +104,7 @@ def _lead(
         few = f"equally few {infections}"
     about = f" The following is about {best.label}." if ties and len(acting) > 2 else ""
     where = "" if all(one == common for one in seeds) else f" on {_common(common)}"
-    return best, [f"Of {len(acting)} settings{besides}, {names} had {few}{where}.{about}"]
+    return best, [f"Of {len(acting)} settings{which}, {names} had {few}{where}.{about}"]
 
 
 def _common(seeds: Collection[int]) -> str:
@@ -128,9 +131,17 @@ def _fewest_infected(
     return [group for group in acting if np.isclose(means[group.label], fewest, rtol=1e-9)]
 
 
-def _leaves_the_floor_out(known: Sequence[Group], acting: Sequence[Group]) -> bool:
-    labels = {group.label for group in acting}
-    return any(group.method == FLOOR and group.label not in labels for group in known)
+def _is_floor_of_another(group: Group, known: Sequence[Group]) -> bool:
+    """Whether a setting is another one without its messages, rather than a policy of its own."""
+    others = [one for one in known if one.method != FLOOR and _acts(one)]
+    return group.method == FLOOR and any(_agree(group, one) for one in others)
+
+
+def _which(apart: Sequence[Group]) -> str:
+    """Say which settings are ranked, where some are apart because others are compared to them."""
+    done = " in which something is done" if any(not _acts(group) for group in apart) else ""
+    floor = " besides public facts alone" if any(_acts(group) for group in apart) else ""
+    return done + floor
 
 
 def _beside(

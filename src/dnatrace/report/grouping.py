@@ -23,12 +23,14 @@ class Group:
         plain: whether every setting in which runs differ has its default, apart from the method.
         settings: the settings by dotted key, without the seed.
         runs: one per seed, in order of the seeds.
+        repeated: runs of the same settings and seed as one of those; they do not count.
     """
 
     label: str
     plain: bool
     settings: Settings
     runs: tuple[StoredRun, ...]
+    repeated: tuple[StoredRun, ...]
 
     @property
     def method(self) -> str:
@@ -63,18 +65,47 @@ class Group:
 def group_runs(runs: Iterable[StoredRun]) -> list[Group]:
     """Put runs that differ only in their seed together, each method's plain setting first.
 
-    Of runs that differ in nothing that has an effect, the first counts.
+    A contact list, a network or a decoder counts by its content, not by the name of its file. Of
+    runs that differ in nothing that has an effect, the first counts.
     """
-    together: dict[str, dict[int, StoredRun]] = {}
-    for run in runs:
-        together.setdefault(repr(sorted(run.settings.items())), {}).setdefault(run.seed, run)
-    members = [tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in together.values()]
-    names = Names([group[0].settings for group in members])
-    members.sort(key=lambda group: names.order(group[0].settings))
-    settings = [group[0].settings for group in members]
+    together: dict[str, tuple[Settings, list[StoredRun]]] = {}
+    for run, settings in _with_contents(runs):
+        together.setdefault(_identity(settings), (settings, []))[1].append(run)
+    names = Names([settings for settings, _ in together.values()])
+    members = sorted(together.values(), key=lambda group: names.order(group[0]))
+    labels = names.unique([settings for settings, _ in members])
     return [
-        Group(label=label, plain=names.plain(one), settings=one, runs=group)
-        for label, one, group in zip(names.unique(settings), settings, members, strict=True)
+        _group(label, names.plain(settings), settings, found)
+        for label, (settings, found) in zip(labels, members, strict=True)
+    ]
+
+
+def _group(label: str, plain: bool, settings: Settings, found: Sequence[StoredRun]) -> Group:
+    by_seed: dict[int, StoredRun] = {}
+    for run in found:
+        by_seed.setdefault(run.seed, run)
+    return Group(
+        label=label,
+        plain=plain,
+        settings=settings,
+        runs=tuple(by_seed[seed] for seed in sorted(by_seed)),
+        repeated=tuple(run for run in found if by_seed[run.seed] is not run),
+    )
+
+
+def _identity(settings: Settings) -> str:
+    return repr(sorted(settings.items()))
+
+
+def _with_contents(runs: Iterable[StoredRun]) -> list[tuple[StoredRun, Settings]]:
+    """Return runs with settings that tell apart what one file name stood for at different times."""
+    listed = list(runs)
+    known: dict[str, set[str]] = {}
+    for run in listed:
+        known.setdefault(_identity(run.settings), set()).add(_identity(run.contents))
+    return [
+        (run, run.settings | (run.contents if len(known[_identity(run.settings)]) > 1 else {}))
+        for run in listed
     ]
 
 

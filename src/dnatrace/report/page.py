@@ -40,13 +40,14 @@ class Report:
 
     Attributes:
         path: where the page is.
-        runs: how many runs it covers.
+        runs: how many runs count on it.
         settings: how many groups of runs that differ only in their seed it has.
         bytes: its size.
         baseline: the label of the chosen baseline, as the page has it; None for none.
         differences: the differences from it, one row per other setting.
         other_extent: lines that name the settings of other length or size than the baseline.
         left_out: names of runs that could not be read.
+        repeated: names of runs with the settings and the seed of another one, which counts.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class Report:
     differences: list[dict[str, Any]]
     other_extent: list[str]
     left_out: list[str]
+    repeated: list[str]
 
 
 def write_report(directory: Path, out: Path | None = None, baseline: str | None = None) -> Report:
@@ -89,14 +91,20 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
         temporary.write_bytes(page)
     return Report(
         path=path,
-        runs=len(runs),
+        runs=sum(len(group.runs) for group in groups),
         settings=len(groups),
         bytes=len(page),
         baseline=None if chosen is None else chosen.label,
         differences=[] if chosen is None else measures.differences(groups, chosen),
         other_extent=[] if chosen is None else told_apart(extents, chosen.label),
         left_out=left_out,
+        repeated=_repeated(groups),
     )
+
+
+def _repeated(groups: Sequence[Group]) -> list[str]:
+    again = [run for group in groups for run in group.repeated]
+    return sorted(str(run.provenance.get("config_digest")) for run in again)
 
 
 def render(
@@ -120,6 +128,7 @@ def render(
         groups=groups,
         baseline=baseline,
         left_out=left_out,
+        repeated=_repeated(groups),
         styles=styles,
         scripts=scripts,
         policy=security_policy(styles, scripts),

@@ -39,6 +39,8 @@ class StoredRun:
         statement: the guarantee in words.
         provenance: version, commit, digest, seed, libraries.
         label: the label that a person gave it; empty for none.
+        contents: the first digits of the digests of the files that settings name, by the dotted
+            key and "content"; older versions did not store them.
     """
 
     settings: dict[str, Any]
@@ -50,6 +52,7 @@ class StoredRun:
     statement: str
     provenance: dict[str, Any]
     label: str
+    contents: dict[str, str]
 
 
 def read_runs(directory: Path) -> tuple[list[StoredRun], list[str]]:
@@ -100,6 +103,7 @@ def read_run(path: Path) -> StoredRun:
     if not isinstance(seed, int) or isinstance(seed, bool):
         _damaged(path / "config.json", "it has no seed")
     settings = {k: v for k, v in settings_with_effect(config).items() if k != "seed"}
+    provenance = store.read_json(path, "provenance.json")
     return StoredRun(
         settings=settings,
         seed=seed,
@@ -108,9 +112,15 @@ def read_run(path: Path) -> StoredRun:
         groups=_read_groups(path / "groups.parquet"),
         ledger=_check_ledger(path / "ledger.json", checked.read_ledger(path)),
         statement=store.read_text(path, "statement.txt"),
-        provenance=store.read_json(path, "provenance.json"),
+        provenance=provenance,
         label=store.read_label(path),
+        contents=_contents(provenance.get("contents")),
     )
+
+
+def _contents(stored: Any) -> dict[str, str]:
+    digests = stored if isinstance(stored, dict) else {}
+    return {f"{key} content": str(digest)[:8] for key, digest in digests.items()}
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import tomllib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,24 @@ def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
             merge(into[key], value)
         else:
             into[key] = deepcopy(dict(value)) if isinstance(value, Mapping) else value
+
+
+def refuse_twice(given: Iterable[tuple[str | None, Mapping[str, Any]]]) -> None:
+    """Raise if a dotted key is given different values: one would win without a word.
+
+    `given` are nested values beside what a message calls them; None for key and value.
+    """
+    before: dict[str, tuple[str, Any]] = {}
+    for text, values in given:
+        for key, value in flatten(values).items():
+            called = f"{key}={value}" if text is None else text
+            earlier, other = before.setdefault(key, (called, value))
+            if repr(other) != repr(value) and not _is_same_number(other, value):
+                raise InputError(f"{earlier}, {called}: choose one of them")
+
+
+def _is_same_number(one: Any, other: Any) -> bool:
+    return isinstance(one, int | float) and isinstance(other, int | float) and one == other
 
 
 def check_kinds(names: Mapping[str, Any], file: Any, settings: Any, overrides: Any) -> None:
@@ -107,12 +125,17 @@ def read_stored(path: Path, schema: int) -> dict[str, Any]:
     return values
 
 
+def is_stored(path: Path) -> bool:
+    """Whether a file is the `config.json` of a run, rather than TOML."""
+    return path.suffix == ".json"
+
+
 def read_run_file(path: Path, schema: int) -> dict[str, Any]:
     """Return the values of a file for one run; raise if it describes many.
 
     The file is TOML, or the `config.json` of a stored run, which has the number of the schema.
     """
-    values = read_stored(path, schema) if path.suffix == ".json" else read_toml(path)
+    values = read_stored(path, schema) if is_stored(path) else read_toml(path)
     for key in ("seeds", "grid"):
         if key in values:
             raise InputError(f"{path}: '{key}' belongs to a file of many runs: dnatrace sweep")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dnatrace.plugins import Catalogue
 from dnatrace.policy.stays import most_of
 from dnatrace.runs.nesting import flatten
-from dnatrace.runs.scenarios import read_scenario
+from dnatrace.runs.scenarios import Scenario, read_scenario
 from dnatrace.runs.sections import P1
 
 if TYPE_CHECKING:
@@ -91,24 +91,42 @@ def tell_of_run(config: "RunConfig", n_people: int) -> None:
 
 
 def tell_of_scenario(name: str | None, given: Mapping[str, Any], config: "RunConfig") -> None:
-    """Report once a process that a scenario's first infections are meant for a larger city.
+    """Report once a process that a scenario's infections are meant for a larger city.
 
     Or for a smaller one: their number is as sourced, not in proportion to the people of a run.
     """
-    scenario = None if name is None else read_scenario(name)
-    first = scenario.settings.get("initially_infected") if scenario is not None else None
-    meant, people = type(config).model_fields["people"].default, config.n_people
-    if scenario is None or first is None or people is None or "initially_infected" in given:
+    if name is None or config.n_people is None:
         return
-    same = max(1, round(first * people / meant))
-    line = (
-        f"scenario '{scenario.name}' infects {first} of {meant:,} people at first, and "
-        f"{config.n_initially_infected} of the {people:,} here; initially_infected={same} is the "
-        "same share"
-    )
-    if same != first and line not in _TOLD:
-        _LOG.warning("%s", line)
-        _TOLD.add(line)
+    for line in _of_counts(read_scenario(name), flatten(given), config, config.n_people):
+        if line not in _TOLD:
+            _LOG.warning("%s", line)
+            _TOLD.add(line)
+
+
+def _of_counts(
+    scenario: Scenario, given: Mapping[str, Any], config: "RunConfig", people: int
+) -> list[str]:
+    """Return which numbers of people of a scenario are another share of the people here."""
+    meant, of_scenario = type(config).model_fields["people"].default, flatten(scenario.settings)
+    lines = []
+    first = of_scenario.get("initially_infected")
+    if first is not None and "initially_infected" not in given:
+        same = max(1, round(first * people / meant))
+        lines += [
+            f"scenario '{scenario.name}' infects {first} of {meant:,} people at first, and "
+            f"{config.n_initially_infected} of the {people:,} here; initially_infected={same} is "
+            "the same share"
+        ] * (same != first)
+    for key in (f"simulator.{key}" for key in config.simulator.counts()):
+        count = of_scenario.get(key, 0)
+        exact = count * people / meant
+        share = max(1, round(exact)) if isinstance(count, int) else exact
+        if count and key not in given and share != count:
+            lines.append(
+                f"scenario '{scenario.name}' has {key}={count:g} for {meant:,} people, and for the "
+                f"{people:,} here; {key}={share:g} is the same share"
+            )
+    return lines
 
 
 def tell_new(config: "RunConfig") -> None:

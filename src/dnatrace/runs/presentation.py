@@ -57,7 +57,7 @@ def show_run(result: RunResult) -> None:
 def first_infections_line(config: RunConfig, people: int) -> str | None:
     """Return that more are infected at first than phones expect, if so; None else."""
     first = min(config.n_initially_infected, people)
-    if first <= _MANY_AT_FIRST * people:
+    if first <= _MANY_AT_FIRST * people or not config.method.reads_messages:
         return None
     return (
         f"{first:,} of {people:,} people are infected at first, more than phones expect: what they "
@@ -187,9 +187,12 @@ def _kept(privacy: dict[str, Any]) -> str:
 
 
 def sparkline(values: np.ndarray, width: int = 50) -> str:
-    """Return a curve drawn with eighth blocks, at most `width` characters."""
+    """Return a curve drawn with eighth blocks, at most `width` characters, and its largest value.
+
+    A character is the mean of its days.
+    """
     chunks = np.array_split(values, min(width, values.size))
     means = np.array([chunk.mean() for chunk in chunks])
     top = means.max()
     heights = np.zeros(means.size, dtype=int) if top == 0 else (means / top * 7).round().astype(int)
-    return "".join(_BARS[h] for h in heights) + f"  (top {whole(top):,})"
+    return "".join(_BARS[h] for h in heights) + f"  (top {whole(values.max()):,})"

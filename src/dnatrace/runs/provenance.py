@@ -20,6 +20,7 @@ def provenance(config: RunConfig) -> dict[str, Any]:
         "commit": commit(),
         "config_digest": config.digest,
         "seed": config.seed,
+        "contents": config.contents,
         "python": platform.python_version(),
         "machine": platform.machine(),
         "libraries": libraries(*LIBRARIES),
