@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import in_own_process, peak_gigabytes, print_table, seconds
 from dnatrace import ContactWindow, DayContacts, SeirParameters, TestErrors, TestLog
 from dnatrace.inference.factorised_neighbours import infer_window
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import load_config
 from dnatrace.runs.run import run
 from tests import reference
 

@@ -14,7 +14,7 @@ from dnatrace.report.answering import _lead, overall
 from dnatrace.report.grouping import Group, group_runs
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import store
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import load_config
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.run import run as run_once
 from dnatrace.sweeps.naming import METHOD, Names

@@ -302,3 +302,11 @@ def test_a_path_with_the_home_directory_of_a_shell_is_named(monkeypatch):
         dt.compare([small()], seeds=[1], store="~/runs")
     told = "store: '~/runs' begins with the home directory as a shell has it: give '/home/ann/runs'"
     assert str(raised.value) == f"{told}, as Path.expanduser() does"
+
+
+def test_a_day_of_a_file_that_looks_like_a_date_is_to_be_counted_in_python(tmp_path):
+    """`dt.infer` reads no dates; `dnatrace infer` does, and says to write one."""
+    path = tmp_path / "contacts.csv"
+    path.write_text(f"sender,receiver,day\n0,1,{SERIAL}\n")
+    with pytest.raises(dt.InputError, match="give whole numbers, counted from the first day"):
+        dt.infer(path, TESTS)

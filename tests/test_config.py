@@ -12,8 +12,7 @@ from dnatrace.methods.fn import FnSettings
 from dnatrace.policy.catalogue import POLICIES
 from dnatrace.runs import presentation
 from dnatrace.runs import run as runs
-from dnatrace.runs.config import SCHEMA, RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import SCHEMA, RunConfig, load_config
 from dnatrace.runs.presets import preset_names
 from dnatrace.runs.run import build_simulator
 from dnatrace.simulators import covasim, openabm

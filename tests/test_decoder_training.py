@@ -15,7 +15,7 @@ from dnatrace.networks.decoder_inputs import DecoderInputs
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.accounting import Target
 from dnatrace.records import Diary
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import load_config
 from dnatrace.seir import TestErrors
 from dnatrace.training import decoder as training
 from dnatrace.training import decoder_cases, largest_rounds, person_rounds, world_rounds

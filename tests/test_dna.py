@@ -27,8 +27,7 @@ from dnatrace.privacy.audit import audit
 from dnatrace.privacy.noise import FastNoise
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.runs import audits as privacy_checks
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import run
 from dnatrace.runs.sections import PrivacySettings
 from dnatrace.seir import SeirParameters

@@ -23,8 +23,7 @@ from dnatrace.privacy.accounting import GaussianEvent, Ledger, Target, Unit
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.runs import floor, guarantees
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.presentation import privacy_line
 from dnatrace.runs.run import build_exchange, run
 from dnatrace.seir import SeirParameters, TestErrors

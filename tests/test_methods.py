@@ -14,8 +14,7 @@ from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.kinds import OpenMethod, PrivateMethod, PublicMethod, Query
 from dnatrace.privacy.accounting import GaussianEvent, PublicEvent, UnprotectedEvent, UnprovenEvent
 from dnatrace.privacy.release import Released
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.presentation import show_run
 from dnatrace.runs.run import build_loop, run
 from dnatrace.seir import SeirParameters

@@ -7,8 +7,7 @@ from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.policy.levers import LeversSettings
 from dnatrace.runs import guarantees, health, notices
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import run
 from dnatrace.simulators.catalogue import SIMULATORS
 from dnatrace.simulators.city import CitySettings

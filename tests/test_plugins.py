@@ -32,8 +32,7 @@ from pathlib import Path
 import numpy as np
 import dnatrace as dt
 from dnatrace.runs import audits, health, store
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.parameters import described_settings
 from dnatrace.report import write_report
 from neighbourhood import loud

@@ -28,8 +28,7 @@ from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.privacy.lifetimes import Calibration
 from dnatrace.privacy.statement import Provenance, statement
 from dnatrace.runs import audits, floor, guarantees, kept_audits, store
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.measured import beside_no_bound
 from dnatrace.runs.person_audits import PersonAudit
 from dnatrace.runs.presentation import privacy_line

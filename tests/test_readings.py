@@ -21,7 +21,7 @@ from dnatrace.paper.places import BY_NAME, PLACES, Option, Place
 from dnatrace.paper.reading import Reading, best_reading
 from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
 from dnatrace.paper.verdicts import Rule, Verdict
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import load_config
 from dnatrace.runs.nesting import flatten
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps

@@ -20,8 +20,7 @@ from dnatrace.report import measures, page, write_report
 from dnatrace.report.grouping import group_runs
 from dnatrace.report.reading import read_runs
 from dnatrace.runs import parameters, presentation
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.quantities import DAILY, RESULTS, SUMMARY, rounded, shown
 from dnatrace.runs.run import run
 from dnatrace.runs.store import write_run

@@ -20,8 +20,8 @@ from dnatrace.paper import theorems
 from dnatrace.paper.claims import published_rows, published_value
 from dnatrace.paper.setting import FULL, Point, Scenario, Setting, Size
 from dnatrace.paper.verdicts import Verdict, judge_bound, judge_number, judge_order
+from dnatrace.runs.config import load_config
 from dnatrace.runs.console import print_table
-from dnatrace.runs.loading import load_config
 from dnatrace.sweeps import attempts
 from dnatrace.sweeps import sweep as sweeps
 from dnatrace.sweeps.spread import Spread

@@ -7,8 +7,7 @@ import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.scenarios import ALIASES, read_scenario, scenario_names
 from dnatrace.settings import Settings, setting

@@ -14,9 +14,8 @@ import pytest
 from dnatrace.errors import InputError
 from dnatrace.files import check_directory
 from dnatrace.runs import store
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.guarantees import ledger_table
-from dnatrace.runs.loading import load_config
 from dnatrace.runs.run import run
 
 from .command_line import run as command
@@ -322,8 +321,7 @@ def test_workers_do_without_matplotlib():
     code = """if True:
         import sys
         from dnatrace.sweeps import attempts
-        from dnatrace.runs.config import RunConfig
-        from dnatrace.runs.loading import load_config
+        from dnatrace.runs.config import RunConfig, load_config
         files, error = attempts.attempt(RunConfig(method="random", people=50, days=2))
         assert error is None and "summary.json" in files, error
         assert "matplotlib" not in sys.modules

@@ -32,8 +32,7 @@ from dnatrace.privacy.release import TrustBoundaryError
 from dnatrace.records import ContactWindow, DayContacts
 from dnatrace.runs import audits as privacy_checks
 from dnatrace.runs import guarantees
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.run import run
 from dnatrace.seir import SeirParameters, TestErrors
 

@@ -9,7 +9,7 @@ from dnatrace.privacy.accounting import GaussianEvent, Kept, Ledger, Lifetime, T
 from dnatrace.privacy.gaussian import epsilon_of_mu
 from dnatrace.privacy.statement import Provenance, statement
 from dnatrace.runs import guarantees, store
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import load_config
 from dnatrace.runs.presentation import privacy_line
 from dnatrace.runs.run import run
 

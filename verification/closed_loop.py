@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dnatrace.runs import store
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import track
 from dnatrace.sweeps.results import (
     as_csv,

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.quantities import shown
 from dnatrace.sweeps.results import markdown_table
 from dnatrace.sweeps.spread import Spread

@@ -14,8 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.quantities import shown, shown_spread
 from dnatrace.sweeps.costs import averted, averted_by_group, nothing_of
 from dnatrace.sweeps.results import markdown_table

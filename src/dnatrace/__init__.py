@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dnatrace.records import TestLog as TestLog
     from dnatrace.rng import Stream as Stream
     from dnatrace.runs.config import RunConfig as RunConfig
-    from dnatrace.runs.loading import load_config as load_config
+    from dnatrace.runs.config import load_config as load_config
     from dnatrace.runs.presets import presets as presets
     from dnatrace.runs.run import RunResult as RunResult
     from dnatrace.runs.run import run as run
@@ -49,7 +49,7 @@ _HOMES = {
     "Study": "dnatrace.sweeps.study",
     "compare": "dnatrace.sweeps.study",
     "RunConfig": "dnatrace.runs.config",
-    "load_config": "dnatrace.runs.loading",
+    "load_config": "dnatrace.runs.config",
     "presets": "dnatrace.runs.presets",
     "RunResult": "dnatrace.runs.run",
     "run": "dnatrace.runs.run",

@@ -137,6 +137,22 @@ class Settings(_Fields):
         # Serialised as any: the settings of a method that is in no catalogue are values, too.
         return self.model_dump(mode="json", by_alias=True, serialize_as_any=True)
 
+    def changed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of its plain values that differ from their defaults, under the same names.
+
+        Values that are no setting of its own are kept.
+        """
+        changed: dict[str, Any] = {}
+        for key, value in values.items():
+            name = self.names_in_files().get(key)
+            inner = getattr(self, name) if name is not None else None
+            if isinstance(inner, Settings):
+                if differs := inner.changed(value):
+                    changed[key] = differs
+            elif name is None or inner != type(self).model_fields[name].default:
+                changed[key] = value
+        return changed
+
 
 def checked_value(model: type[Settings], name: str, value: Any) -> Any:
     """Return a value as a field of a model would hold it, or raise saying what is wrong."""

@@ -33,7 +33,7 @@ class Rows:
         called: the source's names for columns, where they differ from ours.
         people: the names of people by id; None when they have none.
         first_date: the date of day 0; None when days are numbers.
-        takes_dates: whether the source could have dates as its days; arrays and tables cannot.
+        takes_dates: whether dates are read as days: by commands and replays, not from Python.
     """
 
     name: str
@@ -107,8 +107,7 @@ def read_columns(
     """
     if isinstance(source, Rows):
         return source
-    in_file = isinstance(source, str | Path)
-    if in_file:
+    if isinstance(source, str | Path):
         require_path(**{what: source})
         name = str(source)
         table = read_file(Path(source))
@@ -119,7 +118,7 @@ def read_columns(
         table = _as_table(source, name, required)
     _check_names(table.column_names, name, required, optional)
     columns = {c: whole_numbers(table[c], name, c) for c in required}
-    return Rows(name, columns, takes_dates=in_file)
+    return Rows(name, columns, takes_dates=False)
 
 
 def _as_table(source: Any, name: str, required: Sequence[str]) -> pa.Table:

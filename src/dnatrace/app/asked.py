@@ -8,8 +8,7 @@ from typing import Any
 
 from dnatrace.errors import InputError, shown
 from dnatrace.methods.public_facts import FLOOR
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import DEFAULT_PRESET, load_config
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
 from dnatrace.runs.nesting import flatten
 
 MOST_SEEDS = 100

@@ -13,9 +13,8 @@ from dnatrace._version import __version__
 from dnatrace.app.asked import ARMS, MOST_SEEDS
 from dnatrace.app.work import COLUMNS
 from dnatrace.plugins import Plugin
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig
 from dnatrace.runs.keys import CATALOGUES
-from dnatrace.runs.loading import DEFAULT_PRESET
 from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.presets import preset_names
 from dnatrace.runs.quantities import DAILY

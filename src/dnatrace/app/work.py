@@ -8,8 +8,7 @@ from dnatrace.app.asked import NOTHING
 from dnatrace.app.workers import Tell
 from dnatrace.methods.public_facts import FLOOR
 from dnatrace.runs import store
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.quantities import DAILY
 from dnatrace.runs.run import run
 

@@ -147,7 +147,7 @@ def configured(
     def decorate(function: Callable[..., Answer]) -> Callable[..., Answer]:
         @functools.wraps(function)
         def run(**options: Any) -> Answer:
-            from dnatrace.runs.loading import load_config
+            from dnatrace.runs.config import load_config
             from dnatrace.runs.notices import has_told
 
             given = {name: options.pop(name) for name in names}

@@ -10,8 +10,7 @@ from dnatrace.methods.catalogue import METHODS
 from dnatrace.paper.places import BY_NAME, PLACES, Option
 from dnatrace.privacy.gaussian import classical_multiplier, epsilon_of_mu
 from dnatrace.privacy.lifetimes import Calibration, Target
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 
 if TYPE_CHECKING:  # these modules build configurations from readings
     from dnatrace.paper.setting import Scenario, Size

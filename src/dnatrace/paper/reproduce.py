@@ -20,8 +20,7 @@ from dnatrace.paper.setting import (
     points_of,
 )
 from dnatrace.paper.verdicts import Claim
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.sweeps.study import PER_MILLE, Study, best_settings, run_study
 from dnatrace.sweeps.sweep import Where
 

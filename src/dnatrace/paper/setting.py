@@ -19,8 +19,7 @@ from dnatrace.methods.catalogue import METHODS
 from dnatrace.networks.architecture import Kind, Variant
 from dnatrace.networks.runtime import load_model, model_names
 from dnatrace.paper.reading import best_reading
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.simulators.catalogue import SIMULATORS
 from dnatrace.simulators.city import CitySettings
 

@@ -25,8 +25,7 @@ from dnatrace.paper.verdicts import (
 from dnatrace.privacy import sensitivity
 from dnatrace.records import NOT_TESTED
 from dnatrace.runs import audits as privacy_checks
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import Track
 from dnatrace.training import auc_table
 from dnatrace.training.auc_table import short_name

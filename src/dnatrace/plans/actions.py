@@ -11,8 +11,7 @@ from dnatrace.plans.budgets import Budgets
 from dnatrace.policy.household import Trigger
 from dnatrace.policy.levers import LeversSettings
 from dnatrace.policy.stays import most_of
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 
 NO_SCORES, FLOOR, NEWS = "none", "public-facts", "headcount news"
 _NEWS = {"method": "headcount", "release": "news"}

@@ -1,18 +1,18 @@
-"""The configuration of a run: validated on construction, hashed.
+"""The configuration of a run: validated on construction, hashed, read from TOML.
 
-`loading.py` puts one together from a preset, a scenario, a TOML file, `--set` and options. A key
-that does not exist is an error that names it. Methods, simulators and policies bring their own
+Every key can be set from a preset, a TOML file, `--set section.key=value` or keyword arguments. A
+key that does not exist is an error that names it. Methods, simulators and policies bring their own
 settings: `method`, `simulator` and `policy` hold the settings of the one they name.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from dnatrace.errors import InputError
 from dnatrace.inference.exchange import ExchangeKind
@@ -23,12 +23,34 @@ from dnatrace.policy.base import PolicySettings
 from dnatrace.policy.isolation import IsolationRules
 from dnatrace.policy.laboratory import BELIEVED, TestRules
 from dnatrace.privacy.noise import Noise
-from dnatrace.runs.keys import CATALOGUES, SHORTCUTS, USUAL, within_sections
-from dnatrace.runs.nesting import merge, nested, refuse_twice
+from dnatrace.runs import notices
+from dnatrace.runs.keys import (
+    CATALOGUES,
+    SHORTCUTS,
+    USUAL,
+    as_tables,
+    in_sections,
+    named,
+    with_full_names,
+    within_sections,
+)
+from dnatrace.runs.nesting import (
+    check_kinds,
+    flatten,
+    is_stored,
+    merge,
+    nested,
+    parse_setting,
+    read_run_file,
+    refuse_twice,
+)
+from dnatrace.runs.presets import read_preset
+from dnatrace.runs.scenarios import read_scenario
 from dnatrace.runs.sections import COURSE, P1, PAPER, ModelSettings, PrivacySettings
 from dnatrace.settings import Settings, setting
 from dnatrace.simulators.base import SimulatorSettings
 
+DEFAULT_PRESET = "standard"
 # Part of every digest and stored configuration. Raise it when a default or a meaning changes, so
 # that runs before and after have different names; a new key needs no new number.
 SCHEMA = 3
@@ -80,11 +102,7 @@ class RunConfig(Settings):
     def _placed(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
             return values
-        pieces = {key: _piece(key, value) for key, value in values.items()}
-        _refuse_different(pieces)
-        placed: dict[str, Any] = {}
-        for piece in pieces.values():
-            merge(placed, piece)
+        placed = in_sections(values)
         placed.pop("schema", None)
         for section, catalogue in CATALOGUES.items():
             if section in placed:
@@ -232,7 +250,7 @@ class RunConfig(Settings):
         the content of what settings point to: a contact list, a network, a decoder, the installed
         build of an external simulator. So a new key renames no stored run.
         """
-        values = _changed(self, stored)
+        values = self.changed(stored)
         for section in CATALOGUES:
             plugin: Plugin = self.tracer if section == "method" else getattr(self, section)
             if section in stored:
@@ -247,34 +265,101 @@ class RunConfig(Settings):
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _piece(key: str, value: Any) -> dict[str, Any]:
-    """Return one keyword argument as nested values; settings in it are tables, too."""
-    path = SHORTCUTS.get(key)
-    if path is None or isinstance(value, Mapping | BaseModel):
-        return {key: value}
-    return nested(path, value)
+def load_config(
+    *,
+    preset: str = DEFAULT_PRESET,
+    scenario: str | None = None,
+    file: Path | str | None = None,
+    settings: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+) -> RunConfig:
+    """Return a configuration: a preset, then a scenario, a file, settings and overrides.
+
+    Args:
+        preset: one of `dt.presets()`.
+        scenario: one of `dt.scenarios()`, or None.
+        file: the path of a TOML file, or of the `config.json` of a stored run.
+        settings: texts "section.key=value", the value as in TOML or a bare word; of several for
+            a key the last one counts (on the command line they are refused).
+        overrides: values by dotted key or shortcut; None means not given.
+    """
+    check_kinds({"preset": preset, "scenario": scenario}, file, settings, overrides)
+    of_file = {} if file is None else read_run_file(Path(file), SCHEMA)
+    if file is not None and is_stored(Path(file)):
+        _refuse_under(file, preset, scenario)
+    try:
+        config, given = _combined(preset, scenario, of_file, settings, overrides or {})
+    except InputError as error:
+        if of_file and _is_right(preset, scenario, settings, overrides or {}):
+            raise InputError(f"{file}: {error}") from None
+        raise
+    notices.tell_what_is_idle(given, config, CATALOGUES)
+    notices.tell_of_scenario(scenario, given, config)
+    one_by_one = [of_file, *(parse_setting(text, SHORTCUTS) for text in settings)]
+    notices.tell_idle_settings([key for keys in one_by_one for key in flatten(keys)], config)
+    by_hand = [key for key, value in flatten(overrides or {}).items() if value is not None]
+    notices.has_told(config, but=[SHORTCUTS.get(key, key) for key in by_hand])
+    return config
 
 
-def _refuse_different(pieces: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise if keyword arguments give a key different values, or a section whole and in part."""
-    for name, piece in pieces.items():
-        beside = [other for other, one in pieces.items() if other != name and name in one]
-        if beside and isinstance(piece.get(name), BaseModel):
+def _refuse_under(file: Path | str, preset: str, scenario: str | None) -> None:
+    """Raise for a preset or a scenario under the file of a run: it would do nothing, or a part."""
+    under = {"preset": preset if preset != DEFAULT_PRESET else None, "scenario": scenario}
+    for kind, name in under.items():
+        if name is not None:
             raise InputError(
-                f"{name} is given whole, and {beside[0]} beside it: choose one of them"
+                f"{kind} '{name}', {file}: choose one of them; a stored run has nearly every "
+                f"setting, so the {kind} would change next to nothing"
             )
-    refuse_twice((None, piece) for piece in pieces.values())
 
 
-def _changed(settings: Settings, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that differ from their defaults, under the names they have in files."""
-    changed: dict[str, Any] = {}
-    for key, value in values.items():
-        name = type(settings).names_in_files().get(key)
-        inner = getattr(settings, name) if name is not None else None
-        if isinstance(inner, Settings):
-            if differs := _changed(inner, value):
-                changed[key] = differs
-        elif name is None or inner != type(settings).model_fields[name].default:
-            changed[key] = value
-    return changed
+def _is_right(*others: Any) -> bool:
+    """Whether a configuration is right without its file, so that the file is to blame."""
+    preset, scenario, settings, overrides = others
+    try:
+        _combined(preset, scenario, {}, settings, overrides)
+    except InputError:
+        return False
+    return True
+
+
+def _combined(
+    preset: str,
+    scenario: str | None,
+    of_file: Mapping[str, Any],
+    settings: Sequence[str],
+    overrides: Mapping[str, Any],
+) -> tuple[RunConfig, dict[str, Any]]:
+    """Return a configuration, and what was given beside its preset and scenario."""
+    values = read_preset(preset)
+    merge(values, read_scenario(scenario).settings if scenario is not None else {})
+    its_people, its_simulator = values.pop("people", None), named(values, "simulator")
+    given: dict[str, Any] = {}
+    merge(given, as_tables(of_file))
+    overriding = [
+        nested(key if isinstance(value, Mapping) else SHORTCUTS.get(key, key), value)
+        for key, value in overrides.items()
+        if value is not None
+    ]
+    refuse_twice((None, values) for values in overriding)
+    for text in settings:
+        merge(given, parse_setting(text, SHORTCUTS))
+    given = with_full_names(given, tell=True)
+    for one in overriding:
+        merge(given, one)
+    given = with_full_names(given, tell=False)
+    for section, catalogue in CATALOGUES.items():
+        if isinstance(values.get(section), Mapping):
+            name = named(given, section, named(values, section))
+            values[section] = catalogue.flattened(values[section], name)
+    merge(values, given)
+    if its_people is not None and named(values, "simulator") == its_simulator:
+        values.setdefault("people", its_people)  # a preset's number is meant for the city
+    first, people = values.get("initially_infected"), values.get("people")
+    asked = "initially_infected" in given
+    if not asked and isinstance(first, int) and isinstance(people, int):
+        values["initially_infected"] = min(first, people)  # meant for the preset's own people
+    config = RunConfig(**values)
+    if not asked:
+        config.model_fields_set.discard("initially_infected")
+    return config, given

@@ -15,8 +15,7 @@ from dnatrace.methods.base import release_of
 from dnatrace.methods.public_facts import FLOOR
 from dnatrace.privacy.gaussian import epsilon_of_mu, mu_of_budget
 from dnatrace.reference_data import read_table
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.quantities import shown, shown_spread
 
 CURVE = "person_curve.csv"

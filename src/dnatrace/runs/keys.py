@@ -4,11 +4,15 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
+from dnatrace.errors import InputError
 from dnatrace.methods.catalogue import METHODS
 from dnatrace.methods.headcount import HeadcountSettings
 from dnatrace.plugins import Catalogue
 from dnatrace.policy.catalogue import POLICIES
 from dnatrace.policy.highest_scores import HighestScoresSettings
+from dnatrace.runs.nesting import merge, nested, refuse_twice
 from dnatrace.runs.sections import ModelSettings
 from dnatrace.settings import Settings
 from dnatrace.simulators.catalogue import SIMULATORS
@@ -84,3 +88,32 @@ def within_sections(model: type[Settings]) -> Iterator[str]:
                 inner = kind.model_fields[own].default
                 if isinstance(inner, Settings):
                     yield from (f"{section}.{key}.{last}" for last in inner.names_in_files())
+
+
+def in_sections(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments as nested values, short names in the sections they belong to."""
+    pieces = {key: _piece(key, value) for key, value in given.items()}
+    _refuse_different(pieces)
+    placed: dict[str, Any] = {}
+    for piece in pieces.values():
+        merge(placed, piece)
+    return placed
+
+
+def _piece(key: str, value: Any) -> dict[str, Any]:
+    """Return one keyword argument as nested values; settings in it are tables, too."""
+    path = SHORTCUTS.get(key)
+    if path is None or isinstance(value, Mapping | BaseModel):
+        return {key: value}
+    return nested(path, value)
+
+
+def _refuse_different(pieces: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise if keyword arguments give a key different values, or a section whole and in part."""
+    for name, piece in pieces.items():
+        beside = [other for other, one in pieces.items() if other != name and name in one]
+        if beside and isinstance(piece.get(name), BaseModel):
+            raise InputError(
+                f"{name} is given whole, and {beside[0]} beside it: choose one of them"
+            )
+    refuse_twice((None, piece) for piece in pieces.values())

@@ -6,7 +6,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from dnatrace.methods.catalogue import METHODS
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import load_config
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.parameters import default_of, described_settings
 from dnatrace.runs.scenarios import scenarios

@@ -29,8 +29,7 @@ from dnatrace.files import check_directory
 from dnatrace.methods.base import release_of
 from dnatrace.runs import notices
 from dnatrace.runs import store as stores
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import DEFAULT_PRESET, load_config
+from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
 from dnatrace.runs.nesting import flatten, read_toml
 from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance

@@ -19,8 +19,7 @@ from dnatrace.methods.base import Method
 from dnatrace.methods.tally import Tally
 from dnatrace.networks.decoder import Alarm, Decoder, Heads, write_decoder
 from dnatrace.networks.model_file import SUFFIX
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import LabelledTrack, Track, labelled
 from dnatrace.runs.provenance import libraries
 from dnatrace.sweeps.processes import deaf_to_interrupts, thread_settings, usable_cores

@@ -21,8 +21,7 @@ from dnatrace.inference import factorised_neighbours as fn
 from dnatrace.inference.exposures import exposures_of
 from dnatrace.networks.architecture import WINDOW
 from dnatrace.rng import Stream
-from dnatrace.runs.config import RunConfig
-from dnatrace.runs.loading import load_config
+from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.progress import Track
 from dnatrace.runs.provenance import provenance
 from dnatrace.runs.run import build_loop
