@@ -337,6 +337,12 @@ def test_unfinished_and_damaged_datasets_are_refused(tmp_path):
         (lambda d: d["splits"]["test"].update(samples=1), "more samples of 'test'"),
         (lambda d: d["splits"]["test"].update(samples=9), "fewer samples of 'test'"),
         (lambda d: d["splits"].pop("test"), "is damaged"),
+        (
+            lambda d: d["origin"].update(runs={"test": {"seeds": [1]}}),
+            "damaged: test.person_days: field",
+        ),
+        (lambda d: d["origin"].update(people="many"), "is damaged"),
+        (lambda d: d.update(origin=None), "is damaged"),
     ],
 )
 def test_damaged_descriptions_are_refused(tmp_path, change, message):
@@ -345,8 +351,9 @@ def test_damaged_descriptions_are_refused(tmp_path, change, message):
     stored = json.loads((data / "dataset.json").read_text())
     change(stored)
     (data / "dataset.json").write_text(json.dumps(stored))
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as raised:
         read_samples(data, "test")
+    assert "\n" not in str(raised.value)
 
 
 def test_directories_that_are_not_new(tmp_path):

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
 from dnatrace.errors import InputError
 from dnatrace.files import check_directory, parse_json, replacing
@@ -72,6 +72,20 @@ class SplitInfo:
 
 
 _SPLIT = TypeAdapter(SplitInfo)
+_Count = Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """The runs of a split: their seeds, and the person-days among which samples were chosen."""
+
+    seeds: tuple[_Count, ...]
+    person_days: _Count
+    infected_person_days: _Count
+
+
+_RUNS = TypeAdapter(dict[str, _Runs])
+_SIZE = TypeAdapter(_Count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -273,12 +287,25 @@ def read_info(directory: Path) -> DatasetInfo:
             parameters=SeirParameters(**stored["parameters"]),
             test_errors=TestErrors(**stored["test_errors"]),
             splits={name: _SPLIT.validate_python(stored["splits"][name]) for name in SPLITS},
-            origin=stored["origin"],
+            origin=_checked_origin(stored["origin"]),
         )
     except InputError:
         raise
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, wrong = ".".join(map(str, first["loc"])), first["msg"].lower()
+        raise InputError(f"{path}: is damaged: {f'{place}: ' if place else ''}{wrong}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is damaged: {error!r}") from error
+
+
+def _checked_origin(origin: Any) -> dict[str, Any]:
+    """Return what is stored about the runs if it can be read; all of it may be absent."""
+    held = dict(origin)
+    _RUNS.validate_python(held.get("runs", {}))
+    for size in ("people", "days"):
+        _SIZE.validate_python(held.get(size, 0))
+    return held
 
 
 def _checked_grid(values: Any) -> NDArray[np.float32]:
