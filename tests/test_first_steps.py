@@ -370,7 +370,7 @@ def test_a_label_of_a_sweep_is_one_of_the_report(tmp_path, monkeypatch):
     assert labels == [
         *("tally, ε 0.1", "tally, ε 1", "public-facts, tests.capacity 0.04", "public-facts")
     ]
-    assert "Unless a label says otherwise: tests.capacity 0.08." in run(
+    assert "Unless a label says otherwise: per release, tests.capacity 0.08." in run(
         "sweep", "s.toml", cwd=tmp_path
     ).stdout.replace("\n", " ")
     typed = (

@@ -412,8 +412,8 @@ def bounded(world, method, **known):
 
 
 def test_a_decoder_of_other_numbers_is_refused(tmp_path):
-    for name in ("tally", "public-facts"):
-        with pytest.raises(InputError, match="reads no head counts; needed: head counts, daily"):
+    for name, reading in (("tally", "tallies"), ("public-facts", "public facts alone")):
+        with pytest.raises(InputError, match=f"reads {reading}; needed: head counts, daily"):
             HeadcountSettings(decoder=name).build(RunConfig().method_setup())
     path = tmp_path / "news.safetensors"
     write_decoder(path, random_decoder(NEWS))
@@ -600,6 +600,15 @@ def test_a_run_says_what_public_facts_reach_and_whether_it_is_better(monkeypatch
     more_noise = load_config(overrides={"epsilon": 0.2, "unit": "person"})
     assert "NOT BETTER THAN THE FLOOR" in floor.beside(more_noise, 0.2)
     assert "NOT BETTER" in floor.beside(more_noise, 0.1)  # with more noise it is no better
+    between = floor.beside(load_config(overrides={"epsilon": 1.0, "unit": "person"}), 1.0)
+    assert between.endswith(
+        "headcount was not measured with the noise of this run: with more noise it has 3.1 ± 0.2 ‰ "
+        "at ε = 0.2 per person (+0.1 ± 1 ‰ on the same 20 seeds), NOT better; with less noise it "
+        "has 1.5 ± 0.2 ‰ at ε = 5.02 per person (-1.5 ± 1 ‰ on the same 20 seeds), better."
+    )
+    little = floor.beside(load_config(overrides={"epsilon": 400.0, "unit": "person"}), 400.0)
+    assert "with more noise it has 1.5 ± 0.2 ‰" in little
+    assert "less noise" not in little
     tally = load_config(overrides={"method": "tally"})
     assert "not measured in comparison" in floor.beside(tally, None)
     for other in ({"people": 500}, {"tests.capacity": 0.3}, {"isolation.adherence": 0.5}):

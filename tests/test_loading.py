@@ -226,6 +226,22 @@ def test_a_key_given_different_values_in_python_is_refused(call, told):
     assert str(raised.value) == told
 
 
+def test_dotted_keys_are_keys_of_python_and_of_files(tmp_path):
+    """They were unknown, and the key that was meant was the same key."""
+    config = RunConfig(people=200, **{"tests.capacity": 0.02, "method.name": "fn"})
+    assert config == RunConfig(people=200, tests={"capacity": 0.02}, method="fn")
+    (tmp_path / "run.toml").write_text('"tests.capacity" = 0.02\n[tests]\nresult_delay = 2\n')
+    tests = load_config(file=tmp_path / "run.toml").tests
+    assert (tests.capacity, tests.result_delay) == (0.02, 2)
+    with pytest.raises(InputError, match=r"tests.capacity=0.02, tests.capacity=0.1: choose one"):
+        RunConfig(**{"tests.capacity": 0.02, "tests": {"capacity": 0.1}})
+    (tmp_path / "run.toml").write_text('"tests.capacity" = 0.02\ntests.capacity = 0.1\n')
+    with pytest.raises(InputError, match=r"tests.capacity=0.1, tests.capacity=0.02: choose one"):
+        load_config(file=tmp_path / "run.toml")
+    with pytest.raises(InputError, match=r"unknown key 'tests.capasity'; did you mean 'tests.cap"):
+        RunConfig(**{"tests.capasity": 0.02})
+
+
 def test_a_key_given_the_same_value_twice_is_taken():
     assert load_config(overrides={"epsilon": 2, "privacy.epsilon": 2.0}).privacy.epsilon == 2.0
     assert load_config(settings=["days=3"], overrides={"days": 4}).days == 4

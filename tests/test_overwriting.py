@@ -96,6 +96,18 @@ def test_a_report_does_not_replace_the_page_of_another_study(tmp_path):
     assert run(*order, cwd=tmp_path).returncode == 0
 
 
+def test_a_report_does_not_replace_the_page_of_a_study_that_shares_a_run(tmp_path):
+    """Two studies often share a run in which nothing is done."""
+    small = ("run", "--people", "60", "--days", "3", "-q")
+    for method, store in (("none", "a"), ("none", "b"), ("fn", "a"), ("public-facts", "b")):
+        assert run(*small, "--method", method, "--out", store, cwd=tmp_path).returncode == 0
+    assert run("report", "a", "--out", "page.html", cwd=tmp_path).returncode == 0
+    (one, *_) = (path for path in (tmp_path / "a").iterdir() if path.is_dir())
+    for other in ("b", one):
+        done = run("report", other, "--out", "page.html", cwd=tmp_path)
+        assert done.stderr == "dnatrace: page.html: exists already; --force replaces it\n"
+
+
 def test_a_label_that_is_replaced_is_told(tmp_path):
     small = ("run", "--people", "60", "--days", "3", "--method", "none", "--out", "runs")
     assert "becomes" not in run(*small, "--label", "first", cwd=tmp_path).stderr

@@ -324,6 +324,53 @@ def test_privacy_is_drawn_at_its_cost(groups):
     assert series["fn"]["points"][0]["epsilons"]["epsilon"] is None
 
 
+def _rows_of(html, heading):
+    """The rows of a table of the page, as lists of texts."""
+    part = html[html.index(f'aria-label="{heading}"') :].split("</table>")[0]
+    return [
+        [
+            re.sub(r"<[^>]+>", "", cell).strip()
+            for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.S)
+        ]
+        for row in part.split("<tr>")[2:]
+    ]
+
+
+def test_costs_are_the_same_in_both_tables_of_privacy(tmp_path):
+    """No message is no cost, not a dash; what still grows is so far in either."""
+    for given in ({"method": "fn"}, {"method": "public-facts"}, {"epsilon": 2.0, "unit": "person"}):
+        write_run(run(load_config(overrides=given | {"people": 100, "days": 3})), tmp_path)
+    html = write_report(tmp_path).path.read_text("utf-8")
+    drawn = {row[0]: row[1] for row in _rows_of(html, "Outcomes by ε")}
+    told = {row[0]: row[2] for row in _rows_of(html, "Privacy of every setting")}
+    assert drawn == told
+    assert told["public-facts"] == "0"
+    assert told["fn"] == "–"
+    assert told["headcount"].endswith(" so far")
+    assert "Unless a label says otherwise: per person." in html
+
+
+def test_noise_that_protects_in_part_is_not_called_repeatable(one_run):
+    (group,) = group_runs(read_runs(one_run)[0])
+    assert page._verdict(group) == page.SIMULATED
+    summary = group.runs[0].summary
+    weak = {"noise": "secure", "protects": False, "simulated": {"threshold": "fast"}}
+    partly = dataclasses.replace(
+        group.runs[0], summary=summary | {"privacy": summary["privacy"] | weak}
+    )
+    assert page._verdict(dataclasses.replace(group, runs=(partly,))) == (
+        "SIMULATION: proved for ideal noise, that of the threshold (fast) protects nobody"
+    )
+
+
+def test_the_usual_first_infections_are_told_where_others_differ(tmp_path):
+    for n in (None, 9):
+        write_run(run(RunConfig(method="fn", people=60, days=2, initially_infected=n)), tmp_path)
+    listed = json.loads(run_command("list", tmp_path, "--json").stdout)["runs"]
+    assert sorted(row["initially_infected"] for row in listed) == [5, 9]
+    assert "otherwise: initially infected 5." in write_report(tmp_path).path.read_text("utf-8")
+
+
 def test_burdens_are_means_of_the_groups(groups):
     drawn = measures.burdens([groups["fn"]])
     assert [kind["key"] for kind in drawn["kinds"]] == ["age", "household size"]
@@ -373,7 +420,7 @@ def test_everything_the_page_promises_is_there(html):
     for words in [
         "Research software, not a medical device.",
         "27 runs in 9 settings, 3 seeds each: 300 people, 20 days, simulator city.",
-        "Unless a label says otherwise: false negatives 0.001, isolation.adherence 1",
+        "Unless a label says otherwise: per release, false negatives 0.001, isolation.adherence 1",
         "not private",
         "NOT SOUND",
         "no message is used",

@@ -38,6 +38,7 @@ from dnatrace.seir import SeirParameters, TestErrors
 
 from . import reference_decoder as reference
 from . import reference_privacy
+from .command_line import run as dnatrace
 from .private_methods import ONE, WeakNoise, facts_of, game, released
 from .reference_decoder import ALARM, random_decoder, straight_decoder
 from .reference_privacy import PAPER_TESTS, SilentNoise
@@ -506,6 +507,23 @@ def test_the_decoder_counts_in_the_name_of_a_run_of_tally_alone(tmp_path):
     write_decoder(path, random_decoder(2))
     overrides = {"method": "tally", "method.decoder": str(path), "people": 100}
     assert load_config(overrides=overrides).digest != before
+
+
+@pytest.mark.parametrize(
+    ("method_name", "decoder", "told"),
+    [
+        ("tally", "headcount", "reads head counts, daily; needed: tallies"),
+        ("tally", "public-facts", "reads public facts alone; needed: tallies"),
+        ("public-facts", "tally", "reads tallies; needed: public facts alone"),
+        ("public-facts", "headcount", "reads head counts, daily; needed: public facts alone"),
+    ],
+)
+def test_a_decoder_of_another_method_is_refused(method_name, decoder, told):
+    """It was taken without a word, and the statement said that it reads tallies."""
+    chosen = ("--method", method_name, "--set", f"method.decoder={decoder}", "--people", "60")
+    done = dnatrace("run", *chosen)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"decoder '{decoder}' {told}" in done.stderr
 
 
 def test_needs_messages():

@@ -111,6 +111,7 @@ def _check(planner: "Planner", out: Path | None) -> None:
     refuse_set(
         world.settings, lambda key: key not in world.overrides, "is given by an option or --quick"
     )
+    world.tell_what_is_idle()
     for directory in (out, planner.store):
         if directory is not None:
             check_directory(directory)

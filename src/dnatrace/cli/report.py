@@ -64,6 +64,11 @@ def report(
         values=asdict(written) | {"path": str(written.path), "version": __version__},
         shown=[
             *((title, table(rows)) if rows else ()),
+            *(
+                [f"Unless a label says otherwise: {written.unsaid}."]
+                if rows and written.unsaid
+                else []
+            ),
             *written.other_extent,
             f"Wrote {written.path} ({size}): {counts}",
         ],

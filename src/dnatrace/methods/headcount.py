@@ -147,12 +147,7 @@ class Headcount(PrivateMethod):
     def __post_init__(self) -> None:
         if self.setup.window_days > WINDOW:
             raise InputError(f"a window of {self.setup.window_days} days: decoders read {WINDOW}")
-        heads = self.decoder.heads
-        if heads is None or heads.release != self.variant:
-            made = "no head counts" if heads is None else f"head counts, {heads.release}"
-            raise InputError(
-                f"decoder '{self.decoder.name}' reads {made}; needed: head counts, {self.variant}"
-            )
+        self.decoder.require(f"head counts, {self.variant}")
 
     @property
     def heads(self) -> Heads:

@@ -14,7 +14,7 @@ from dnatrace.methods.headcount import decoder_inputs, with_decoder
 from dnatrace.methods.kinds import Floats, PublicMethod
 from dnatrace.methods.settings import NAME
 from dnatrace.methods.tally import ContactRate, trained_on
-from dnatrace.networks.decoder import Decoder, load_decoder
+from dnatrace.networks.decoder import ALONE, Decoder, load_decoder
 from dnatrace.settings import setting
 
 FLOOR = "public-facts"
@@ -40,8 +40,10 @@ class PublicFactsSettings(MethodSettings):
         return with_decoder(self, FLOOR) if levers else self
 
     def load(self) -> Decoder:
-        """Return the decoder."""
-        return load_decoder(self.decoder or FLOOR)
+        """Return the decoder, or raise if it was trained for another method."""
+        decoder = load_decoder(self.decoder or FLOOR)
+        decoder.require(ALONE)
+        return decoder
 
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""

@@ -21,7 +21,14 @@ from dnatrace.methods.base import Method, MethodSettings, PublicFacts, SecretFac
 from dnatrace.methods.kinds import Floats, PrivateMethod, Query
 from dnatrace.methods.settings import NAME, RELEASE
 from dnatrace.networks.architecture import WINDOW
-from dnatrace.networks.decoder import DEFAULT_DECODER, SENSITIVITY, Alarm, Decoder, load_decoder
+from dnatrace.networks.decoder import (
+    DEFAULT_DECODER,
+    SENSITIVITY,
+    TALLIES,
+    Alarm,
+    Decoder,
+    load_decoder,
+)
 from dnatrace.networks.decoder_inputs import DecoderInputs
 from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.mechanisms import GaussianMechanism
@@ -70,8 +77,10 @@ class TallySettings(MethodSettings):
         return ExchangeKind.LARGEST if largest else self.exchange
 
     def load(self) -> Decoder:
-        """Return the decoder."""
-        return load_decoder(self.decoder or DECODERS[self.release])
+        """Return the decoder, or raise if it was trained for another method."""
+        decoder = load_decoder(self.decoder or DECODERS[self.release])
+        decoder.require(TALLIES)
+        return decoder
 
     def build(self, setup: Setup) -> Method:
         """Return the method of these settings."""

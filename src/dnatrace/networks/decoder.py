@@ -43,6 +43,7 @@ from dnatrace.records import Diary
 from dnatrace.threads import in_parts
 
 DEFAULT_DECODER = "tally"
+TALLIES, ALONE = "tallies", "public facts alone"  # what decoders without head counts read
 _KNOWN = 2 * WINDOW + 1 + AGE_GROUPS + N_COMMON  # inputs other than tallies
 DIARY_ROWS = (Diary.ASKED, Diary.TOLD, Diary.AT_HOME)  # read day by day
 N_DIARY = len(DIARY_ROWS) * WINDOW + 1
@@ -175,6 +176,18 @@ class Decoder:
     def reads_releases(self) -> bool:
         """Whether anything but public facts has any weight."""
         return bool(self.weights["0.weight"][: self.channels * WINDOW].any())
+
+    @property
+    def reading(self) -> str:
+        """What it reads, in words, besides public facts."""
+        if self.heads is not None:
+            return f"head counts, {self.heads.release}"
+        return TALLIES if self.reads_releases else ALONE
+
+    def require(self, reading: str) -> None:
+        """Raise unless it reads what a method has for it."""
+        if self.reading != reading:
+            raise InputError(f"decoder '{self.name}' reads {self.reading}; needed: {reading}")
 
     @property
     def reads(self) -> int:

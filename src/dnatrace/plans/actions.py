@@ -11,7 +11,10 @@ from dnatrace.plans.budgets import Budgets
 from dnatrace.policy.household import Trigger
 from dnatrace.policy.levers import LeversSettings
 from dnatrace.policy.stays import most_of
+from dnatrace.runs import notices
 from dnatrace.runs.config import RunConfig, load_config
+from dnatrace.runs.keys import CATALOGUES, SHORTCUTS
+from dnatrace.runs.nesting import flatten, merge, parse_setting
 
 NO_SCORES, FLOOR, NEWS = "none", "public-facts", "headcount news"
 _NEWS = {"method": "headcount", "release": "news"}
@@ -52,7 +55,19 @@ class World:
     def config(self, **changes: Any) -> RunConfig:
         """Return the world with changes."""
         over = dict(self.overrides) | changes
-        return load_config(scenario=self.scenario, settings=self.settings, overrides=over)
+        return load_config(
+            scenario=self.scenario, settings=self.settings, overrides=over, tell=False
+        )
+
+    def tell_what_is_idle(self) -> None:
+        """Report settings of the world without effect; which levers are on a plan decides."""
+        given: dict[str, Any] = {}
+        for text in self.settings:
+            merge(given, parse_setting(text, SHORTCUTS))
+        given.pop("policy", None)
+        config = self.config(method="headcount")
+        notices.tell_what_is_idle(given, config, CATALOGUES)
+        notices.tell_idle_settings(flatten(given), config)
 
     @property
     def usual(self) -> RunConfig:

@@ -335,11 +335,12 @@ def _person(ledger: Ledger, delta: float, measured: str | None) -> str:
         f"{k}: {_number(ledger.epsilon(Unit.PERSON, delta, receivers=k))}" for k in POOLED
     )
     how_long = "so far" if ledger.person_unfinished else "for ever"
+    so_far = " (so far)" if ledger.person_unfinished else ""
     return (
         f"ε = {_number(epsilon)} at δ = {delta:g} for one test result of a person, {how_long}, "
         f"against one receiver who keeps every score, {PERSON} Somebody who knows everything else "
-        f"guesses the result right {at_most(guessing_limit(epsilon, delta))}. Receivers who pool "
-        f"their scores, by their number: {pooled}."
+        f"guesses the result right {at_most(guessing_limit(epsilon, delta))}{so_far}. Receivers "
+        f"who pool their scores, by their number{so_far}: {pooled}."
     )
 
 

@@ -44,6 +44,12 @@ class Group:
         return privacy
 
     @property
+    def so_far(self) -> dict[str, str]:
+        """A mark for each cost that still grew when the runs ended, by its key."""
+        unfinished = {f"per_{unit}_epsilon" for unit in self.privacy.get("unfinished") or ()}
+        return {key: " so far" for key in unfinished if self.privacy.get(key) is not None}
+
+    @property
     def extent(self) -> Extent:
         """How many people its runs have and how many days they last."""
         first = self.runs[0]

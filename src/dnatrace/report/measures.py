@@ -209,7 +209,11 @@ def privacy_against_outcome(
             {
                 "label": group.label,
                 "sound": group.privacy.get("sound") is True,
-                "epsilons": {q.key: group.privacy[q.key] if private else None for q in EPSILONS},
+                "epsilons": {
+                    q.key: group.privacy[q.key] if private or q.key != "epsilon" else None
+                    for q in EPSILONS
+                },
+                "so_far": group.so_far,
                 "values": {q.key: row["values"][q.key] for q in OUTCOMES},
             }
         )

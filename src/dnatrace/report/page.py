@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,7 @@ from dnatrace.report.reading import read_runs
 from dnatrace.runs import quantities
 from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.parameters import Setting, described_settings
-from dnatrace.runs.presentation import target_words
+from dnatrace.runs.presentation import noise_that_protects_nobody, target_words
 from dnatrace.runs.quantities import EPSILONS, SUMMARY, shown
 from dnatrace.runs.store import is_complete, stored_runs
 from dnatrace.simulators.catalogue import SIMULATORS
@@ -31,6 +32,7 @@ from dnatrace.sweeps.naming import Names, short, written
 
 _PACKAGE = "dnatrace.report"
 _GENERATOR, _HEAD_BYTES = b'<meta name="generator" content="dnatrace ', 4096
+_DIGEST = re.compile(rb"<td><code>([0-9a-f]{16})</code></td>")  # of each run on a page
 SIMULATED = "SIMULATION: proved for ideal noise, the noise of the runs protects nobody"
 
 
@@ -48,6 +50,7 @@ class Report:
         other_extent: lines that name the settings of other length or size than the baseline.
         left_out: names of runs that could not be read.
         repeated: names of runs with the settings and the seed of another one, which counts.
+        unsaid: what labels leave out.
     """
 
     path: Path
@@ -59,6 +62,7 @@ class Report:
     other_extent: list[str]
     left_out: list[str]
     repeated: list[str]
+    unsaid: str
 
 
 def write_report(directory: Path, out: Path | None = None, baseline: str | None = None) -> Report:
@@ -99,7 +103,14 @@ def write_report(directory: Path, out: Path | None = None, baseline: str | None 
         other_extent=[] if chosen is None else told_apart(extents, chosen.label),
         left_out=left_out,
         repeated=_repeated(groups),
+        unsaid=_unsaid(groups),
     )
+
+
+def _unsaid(groups: Sequence[Group]) -> str:
+    """Return in words what labels leave out; empty if that is nothing."""
+    left_out = Names([group.settings for group in groups]).unsaid
+    return ", ".join(f"{short(key)} {written(value)}" for key, value in left_out.items())
 
 
 def _repeated(groups: Sequence[Group]) -> list[str]:
@@ -136,7 +147,7 @@ def render(
         version=__version__,
         overview=_overview(groups),
         answer=overall(groups),
-        unsaid={short(key): written(value) for key, value in names.unsaid.items()},
+        unsaid=_unsaid(groups),
         table_days=measures.table_days(curves),
         robustness=measures.robustness(groups, names),
         summary=SUMMARY,
@@ -153,12 +164,11 @@ def render(
 def _privacy(group: Group) -> dict[str, Any]:
     """Return what the table of privacy shows of a setting; costs that still grow are so far."""
     privacy = group.privacy
-    unfinished = {f"per_{unit}_epsilon" for unit in privacy.get("unfinished") or ()}
     return {
         "label": group.label,
         "verdict": _verdict(group),
         "target": target_words(privacy),
-        "so_far": {key: " so far" for key in unfinished if privacy.get(key) is not None},
+        "so_far": group.so_far,
         **privacy,
     }
 
@@ -251,7 +261,13 @@ def _verdict(group: Group) -> str:
         return "not private" if privacy["per_release_epsilon"] is None else "no message is used"
     if privacy.get("sound") is not True:
         return "NOT SOUND"
-    return "proved" if privacy.get("protects", privacy["noise"] == "secure") else SIMULATED
+    if privacy.get("protects", privacy["noise"] == "secure"):
+        return "proved"
+    if privacy["noise"] in (privacy.get("simulated") or {"": privacy["noise"]}).values():
+        return SIMULATED  # that of every part
+    return (
+        f"SIMULATION: proved for ideal noise, {noise_that_protects_nobody(privacy)} protects nobody"
+    )
 
 
 def _statements(groups: Sequence[Group]) -> list[dict[str, Any]]:
@@ -313,7 +329,7 @@ def _provenance(groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def is_page_of(path: Path, directory: Path) -> bool:
-    """Whether a file is a page that this package wrote of the same store: they share a run."""
+    """Whether a file is a page that this package wrote of this store: every run on it is there."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -321,4 +337,5 @@ def is_page_of(path: Path, directory: Path) -> bool:
         page = head + file.read() if _GENERATOR in head else b""
     own = path.resolve().parent == directory.resolve()  # the page that a store keeps of itself
     names = [directory] if is_complete(directory) else stored_runs(directory)
-    return bool(page) and (own or any(name.name.encode() in page for name in names))
+    shown = set(_DIGEST.findall(page))
+    return bool(page) and (own or (bool(shown) and shown <= {one.name.encode() for one in names}))

@@ -144,8 +144,7 @@ class RunConfig(Settings):
         """How many people are infected on day 0; by default as in the published experiments."""
         if self.initially_infected is not None:
             return self.initially_infected
-        n = 50 if self.people >= 200_000 else 25 if self.people >= 100_000 else 5
-        return min(n, self.people)
+        return usual_first_infections(self.people)
 
     @property
     def files(self) -> list[Path]:
@@ -265,6 +264,11 @@ class RunConfig(Settings):
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def usual_first_infections(people: int) -> int:
+    """Return how many of so many people are infected on day 0 where no number is given."""
+    return min(50 if people >= 200_000 else 25 if people >= 100_000 else 5, people)
+
+
 def load_config(
     *,
     preset: str = DEFAULT_PRESET,
@@ -272,6 +276,7 @@ def load_config(
     file: Path | str | None = None,
     settings: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
+    tell: bool = True,
 ) -> RunConfig:
     """Return a configuration: a preset, then a scenario, a file, settings and overrides.
 
@@ -282,6 +287,7 @@ def load_config(
         settings: texts "section.key=value", the value as in TOML or a bare word; of several for
             a key the last one counts (on the command line they are refused).
         overrides: values by dotted key or shortcut; None means not given.
+        tell: whether settings without effect are reported; no, if a program chose them.
     """
     check_kinds({"preset": preset, "scenario": scenario}, file, settings, overrides)
     of_file = {} if file is None else read_run_file(Path(file), SCHEMA)
@@ -293,8 +299,11 @@ def load_config(
         if of_file and _is_right(preset, scenario, settings, overrides or {}):
             raise InputError(f"{file}: {error}") from None
         raise
-    notices.tell_what_is_idle(given, config, CATALOGUES)
     notices.tell_of_scenario(scenario, given, config)
+    if not tell:
+        notices.has_told(config)
+        return config
+    notices.tell_what_is_idle(given, config, CATALOGUES)
     one_by_one = [of_file, *(parse_setting(text, SHORTCUTS) for text in settings)]
     notices.tell_idle_settings([key for keys in one_by_one for key in flatten(keys)], config)
     by_hand = [key for key, value in flatten(overrides or {}).items() if value is not None]

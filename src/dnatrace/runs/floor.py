@@ -81,8 +81,9 @@ def curve() -> tuple[Measured, ...]:
 def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
     """Return what is known about the floor in the setting of a run; None for methods without noise.
 
-    For a private method with a bound per person, the nearest measured ε not below its own is used:
-    a method that is no better there is no better with more noise.
+    For a private method with a bound per person, the measured ε next to its own are used. A method
+    that is no better at a larger ε is no better with more noise, and one that is better at a
+    smaller ε is better with less; between the two it is not known.
     """
     if not config.method.adds_noise:
         return None
@@ -95,20 +96,36 @@ def beside(config: RunConfig, per_person_epsilon: float | None) -> str | None:
         f"({FLOOR}, mean of {floor.runs} runs in a city of {config.people:,} people over "
         f"{config.days} days)"
     )
-    delta = config.privacy.delta
-    mine = _point(config, _at_measured_delta(per_person_epsilon, delta), points)
-    if mine is None:
+    own, name = _at_measured_delta(per_person_epsilon, config.privacy.delta), config.method.name
+    mine = _points(config, points)
+    if own is None or not mine:
         return f"{text}; this method was not measured in comparison."
-    reached = (
-        f"{shown_spread(mine.mean, mine.half_width)} ‰ at ε = {shown(mine.epsilon)} per person"
-        f"{'' if delta == _DELTA else f' (at δ = {_DELTA:g})'}"
-    )
-    if mine.better:
-        return f"{text}; {config.method.name} has {reached}."
-    apart = f"{mine.difference:+.2g} ± {mine.difference_half_width:.2g}"
+    # The noise of a target is found by calibration, so that ε is the measured one but for rounding.
+    above = next((p for p in mine if p.epsilon >= 0.99 * own), None)
+    below = next((p for p in reversed(mine) if p.epsilon <= 1.01 * own), None)
+    if above is not None and not above.better:
+        return (
+            f"{text}. NOT BETTER THAN THE FLOOR as far as it was measured: {name} has "
+            f"{_reached(above, config)}, so nothing shows that messages help here."
+        )
+    if above is not None and above is below:
+        return f"{text}; {name} has {_reached(above, config)}."
+    beside = [("more", below), ("less", above)]
+    told = [
+        f"with {noise} noise it has {_reached(p, config)}, {'' if p.better else 'NOT '}better"
+        for noise, p in beside
+        if p is not None
+    ]
+    return f"{text}. {name} was not measured with the noise of this run: {'; '.join(told)}."
+
+
+def _reached(point: Measured, config: RunConfig) -> str:
+    """Return the peak at a point of the curve, and how far that is from the floor."""
+    delta = "" if config.privacy.delta == _DELTA else f" (at δ = {_DELTA:g})"
+    apart = f"{point.difference:+.2g} ± {point.difference_half_width:.2g}"
     return (
-        f"{text}. NOT BETTER THAN THE FLOOR as far as it was measured: {config.method.name} has "
-        f"{reached} ({apart} ‰ on the same seeds), so nothing shows that messages help here."
+        f"{shown_spread(point.mean, point.half_width)} ‰ at ε = {shown(point.epsilon)} per person"
+        f"{delta} ({apart} ‰ on the same {point.runs} seeds)"
     )
 
 
@@ -126,14 +143,10 @@ def _measured_setting(config: RunConfig) -> bool:
     return all(own[key] == theirs[key] for key in own if key not in _FREE)
 
 
-def _point(config: RunConfig, epsilon: float | None, points: list[Measured]) -> Measured | None:
-    """Return the nearest point of the same method whose ε is not below that of the run."""
+def _points(config: RunConfig, points: list[Measured]) -> list[Measured]:
+    """Return the points of the same method and release, in order of ε."""
+    if getattr(config.method, "decoder", None) is not None:
+        return []
     release = release_of(config.method)
-    if epsilon is None or getattr(config.method, "decoder", None) is not None:
-        return None
-    mine = [
-        p
-        for p in points
-        if (p.method, p.release) == (config.method.name, release) and p.epsilon >= 0.99 * epsilon
-    ]
-    return min(mine, key=lambda p: p.epsilon, default=None)
+    mine = [p for p in points if (p.method, p.release) == (config.method.name, release)]
+    return sorted(mine, key=lambda p: p.epsilon)

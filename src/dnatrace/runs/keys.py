@@ -102,10 +102,8 @@ def in_sections(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _piece(key: str, value: Any) -> dict[str, Any]:
     """Return one keyword argument as nested values; settings in it are tables, too."""
-    path = SHORTCUTS.get(key)
-    if path is None or isinstance(value, Mapping | BaseModel):
-        return {key: value}
-    return nested(path, value)
+    short = None if isinstance(value, Mapping | BaseModel) else SHORTCUTS.get(key)
+    return nested(short or key, value)
 
 
 def _refuse_different(pieces: Mapping[str, Mapping[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from dnatrace.errors import InputError
 from dnatrace.runs import store as stores
 from dnatrace.runs.checked import read_summary
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs.config import RunConfig, usual_first_infections
 from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.quantities import PER_THOUSAND, SUMMARY, shown
@@ -21,6 +21,8 @@ _IN_ROWS = {
     *("method.name", "method.release", "privacy.epsilon", "privacy.unit"),
     *("people", "days", "seed"),
 }
+
+_FIRST = "initially_infected"  # whose default depends on the people
 
 _LOG = logging.getLogger("dnatrace")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
@@ -60,6 +62,8 @@ def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
     keys = _varied(settings)
     for row, one in zip(rows, settings, strict=True):
         row |= {key: one.get(key) for key in keys}
+        if _FIRST in keys and row[_FIRST] is None:
+            row[_FIRST] = usual_first_infections(one.get("people", row["people"]))
     return rows, list(wrong)
 
 

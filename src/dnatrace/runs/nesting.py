@@ -136,6 +136,11 @@ def read_run_file(path: Path, schema: int) -> dict[str, Any]:
     The file is TOML, or the `config.json` of a stored run, which has the number of the schema.
     """
     values = read_stored(path, schema) if is_stored(path) else read_toml(path)
+    quoted = [key for key in values if "." in key]  # "tests.capacity" = 0.1
+    pieces = [values, *(nested(key, values.pop(key)) for key in quoted)]
+    refuse_twice((None, piece) for piece in pieces)
+    for piece in pieces[1:]:
+        merge(values, piece)
     for key in ("seeds", "grid"):
         if key in values:
             raise InputError(f"{path}: '{key}' belongs to a file of many runs: dnatrace sweep")

@@ -115,7 +115,7 @@ def _of_counts(
         lines += [
             f"scenario '{scenario.name}' infects {first} of {meant:,} people at first, and "
             f"{config.n_initially_infected} of the {people:,} here; initially_infected={same} is "
-            "the same share"
+            f"{_how_near(same, first * people / meant)}"
         ] * (same != first)
     for key in (f"simulator.{key}" for key in config.simulator.counts()):
         count = of_scenario.get(key, 0)
@@ -124,9 +124,13 @@ def _of_counts(
         if count and key not in given and share != count:
             lines.append(
                 f"scenario '{scenario.name}' has {key}={count:g} for {meant:,} people, and for the "
-                f"{people:,} here; {key}={share:g} is the same share"
+                f"{people:,} here; {key}={share:g} is {_how_near(share, exact)}"
             )
     return lines
+
+
+def _how_near(number: float, exact: float) -> str:
+    return "the same share" if number == exact else "nearest to the same share"
 
 
 def tell_new(config: "RunConfig") -> None:

@@ -167,14 +167,21 @@ def run(
         | describe(asked, loop.simulator.n_people)
         | {"privacy": guarantees.describe(asked, ledger)}
         | nameless,
-        daily=pa.table(meter.daily()),
-        groups=pa.table(meter.groups()),
+        daily=_table(meter.daily()),
+        groups=_table(meter.groups()),
         ledger=ledger,
         seconds=_rounded(built | meter.seconds() | {"total": total}),
         provenance=provenance(asked)
         | {"simulator": getattr(loop.simulator, "source", config.simulator.availability()[1])}
         | nameless,
     )
+
+
+def _table(columns: dict[str, list[Any]]) -> pa.Table:
+    """Return a table whose types are those of every run: absent values are numbers, too."""
+    table = pa.table(columns)
+    kinds = [pa.float64() if pa.types.is_null(kind) else kind for kind in table.schema.types]
+    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
 
 
 def _rounded(seconds: dict[str, float]) -> dict[str, float]:

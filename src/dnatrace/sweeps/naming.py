@@ -6,18 +6,19 @@ from functools import cache, cached_property
 from typing import Any
 
 from dnatrace.methods.catalogue import METHODS
-from dnatrace.runs.config import load_config
+from dnatrace.runs.config import load_config, usual_first_infections
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.parameters import default_of, described_settings
 from dnatrace.runs.scenarios import scenarios
 
 METHOD = "method.name"
-EPSILON, RELEASE = "privacy.epsilon", "method.release"
+EPSILON, RELEASE, UNIT = "privacy.epsilon", "method.release", "privacy.unit"
+FIRST = "initially_infected"  # whose default depends on the people
 
 _SHORT = {
     EPSILON: "ε",
     "privacy.delta": "δ",
-    "privacy.unit": "per",
+    UNIT: "per",
     "method.gamma": "γ",
     "tests.false_positive_rate": "false positives",
     "tests.false_negative_rate": "false negatives",
@@ -50,17 +51,28 @@ class Names:
             for key in self._varying
             if any(key in one and self._is_default(one, key) for one in settings)
         }
+        self._units = {one[UNIT]: None for one in settings if EPSILON in one and UNIT in one}
+        self._firsts = {
+            usual_first_infections(int(one["people"])): None
+            for one in settings
+            if one.get(FIRST, 0) is None and "people" in one
+        }
         known = _found_worlds(settings) if worlds is None else list(worlds)
         apart = len(set(known)) > 1
         self._worlds = dict(zip(map(_identity, settings), known, strict=True)) if apart else {}
 
     @property
     def unsaid(self) -> dict[str, Any]:
-        """Settings that differ between runs, with the value they have where a label omits them."""
+        """Settings with the value they have where labels omit them, if runs differ in them.
+
+        And the unit of every ε, which labels omit where it is that of all.
+        """
         defaults = {key: known.default for key, known in described_settings().items()}
         worlds = [_worlds()[name] for name in set(self._worlds.values()) - {None} if name]
         said = {EPSILON, RELEASE}.union(*worlds)  # a label that names a scenario says all of it
-        return {
+        defaults[FIRST] = " or ".join(map(str, self._firsts)) or None
+        unit = {UNIT: next(iter(self._units))} if len(self._units) == 1 else {}
+        return unit | {
             key: defaults[key]
             for key in self._varying
             if key in self._at_default - said and defaults.get(key) is not None

@@ -112,7 +112,7 @@ function epsilonPoints(series, axis, quantity) {
     .map((p) => {
       const x = series.level ? null : p.epsilons[axis.key];
       const up = point(x, p.values[quantity.key]);
-      const cost = series.level ? "no noise" : `${axis.label}: ${shown(x)}${p.sound ? "" : ", not proved"}`;
+      const cost = series.level ? "no noise" : `${axis.label}: ${shown(x)}${p.so_far[axis.key] ?? ""}${p.sound ? "" : ", not proved"}`;
       return { ...up, title: p.label, text: [up.text, cost], hollow: !p.sound };
     })
     .sort((a, b) => a.x - b.x);
