@@ -401,3 +401,16 @@ def test_runs_that_end_before_their_peak_are_counted():
     rows = study.table(["peak_infected"]).to_pylist()
     assert [row["runs_still_rising"] for row in rows] == [1, 0, None]
     assert study._repr_html_().count("I still rising on the last day in 1 of 2 runs") == 1
+
+
+def test_a_run_that_fails_is_named_by_its_label(monkeypatch, tmp_path):
+    """By its method it was another label, or none."""
+    monkeypatch.setattr(sweeps, "execute", in_process)
+    small = {"people": 50, "days": 2, "method": "fn"}
+    lost = {"name": "replay", "contacts": str(tmp_path / "gone.csv")}
+    two = {
+        "fn": dt.RunConfig(**small),
+        "my list": dt.RunConfig(method="fn", days=2, simulator=lost),
+    }
+    with pytest.raises(RuntimeError, match=r"^my list, seed 1: .*gone.csv: no such file"):
+        dt.compare(two, seeds=[1])

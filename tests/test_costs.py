@@ -65,6 +65,19 @@ def test_averted_is_paired_and_counted_in_people():
     assert usual["tests_used"]["per_infection_averted"] == pytest.approx(2000 / 300)
 
 
+def test_costs_in_cities_of_different_size_count_for_as_many_people():
+    """Infections were scaled and tests were not: a price of tests where none were added."""
+    small, large = (summary(a, 1.2 * n) | {"people": n} for a, n in ((0.3, 300), (0.2, 600)))
+    study = Study(seeds=(1, 2), summaries={"small": [small] * 2, "large": [large] * 2})
+    rows = rows_of(study.averted("large", nothing="small", prices={"tests_used": 20.0}), "nothing")
+    assert rows["infections averted"]["mean"] == pytest.approx(60)
+    assert rows["tests_used"]["mean"] == pytest.approx(0.0)
+    assert rows["money"]["mean"] == pytest.approx(0.0)
+    table = study.table(["attack_rate", "tests_used"], baseline="small").to_pylist()
+    found = {row["metric"]: row["difference"] for row in table if row["label"] == "large"}
+    assert found == pytest.approx({"attack_rate": -0.1, "tests_used": 0.0})
+
+
 def test_what_older_runs_do_not_say_is_none():
     row = rows_of(STUDY.averted("traced", nothing="nothing"), "nothing")["notices"]
     assert row["mean"] is None

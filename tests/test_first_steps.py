@@ -661,3 +661,24 @@ def test_many_first_infections_matter_to_methods_that_read_messages():
     for method in ("none", "public-only"):
         config = RunConfig(method=method, people=100, initially_infected=30)
         assert presentation.first_infections_line(config, 100) is None
+
+
+def test_a_list_tells_apart_what_only_some_runs_have(tmp_path):
+    """Nothing done and the levers of a scenario were two rows without a difference."""
+    small = ("run", "--method", "none", "--people", 60, "--days", 2, "--out", "runs", "-q")
+    assert run(*small, "--set", "initially_infected=5", cwd=tmp_path).returncode == 0
+    levers = ("--scenario", "scarce", "--set", "initially_infected=5")
+    assert run(*small, *levers, cwd=tmp_path).returncode == 0
+    rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert {row["policy.name"] for row in rows} == {None, "levers"}
+    assert "policy.name=levers" in run("list", "runs", cwd=tmp_path).stdout.replace("\n", "")
+
+
+def test_a_list_tells_apart_contacts_that_changed(tmp_path):
+    replay = ("run", "--simulator", "replay", "--set", "simulator.contacts=c.csv", "--method", "fn")
+    for rows in ("0,1,0\n1,0,0\n", "0,1,1\n1,0,1\n"):
+        (tmp_path / "c.csv").write_text("sender,receiver,day\n" + rows)
+        more = ("--days", 3, "--set", "initially_infected=1", "--out", "runs", "-q")
+        assert run(*replay, *more, cwd=tmp_path).returncode == 0
+    rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert len({row["simulator.contacts content"] for row in rows}) == 2

@@ -510,7 +510,8 @@ def test_parquet_of_another_name_is_told(tmp_path):
             "Ann,2020-03-06,1\n",
             (),
             "contacts.csv: row 2, column 'day': 1920-03-05 is 36,526 days before the latest date, "
-            "2020-03-06; more than 366 days need --days (n_days in Python) (line 3 of the file)",
+            "2020-03-06; more than 366 days need infer --days, simulator.n_days of replay (n_days "
+            "in Python) (line 3 of the file)",
         ),
         (
             "Ann,Ben,2020-03-05\nBen,Ann,2020-03-05\n",
@@ -538,7 +539,7 @@ def test_parquet_of_another_name_is_told(tmp_path):
             "0,1,20201341\n",
             "",
             (),
-            "days are counted from 0; if so many are meant, say so with --days",
+            "days are counted from 0; if so many are meant, say so with infer --days",
         ),
         ("0,1,1583064000\n", "", (), "it looks like a date: write 2020-03-01"),
         (

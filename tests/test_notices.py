@@ -415,6 +415,18 @@ def test_what_phones_believe_names_no_run_of_a_method_that_does_not_ask():
             {"method": "none", "tests": {"capacity": 0.5}},
             ["tests.capacity has no effect with method 'none'"],
         ),
+        (
+            {"method": "random", "p1": 0.3},
+            ["seir.transmission_per_contact (p1) has no effect with method 'random'"],
+        ),
+        (
+            {"method": {"name": "fn", "gamma": 0.3}},
+            ["method.gamma has no effect with method 'fn'"],
+        ),
+        (
+            {"method": "fn", "policy": {"name": "highest-scores", "epsilon": 3.0}},
+            ["policy.epsilon has no effect with policy 'highest-scores'"],
+        ),
         ({"method": "fn"}, []),
         ({"method": "headcount", "epsilon": 1.5}, []),
     ],
@@ -422,10 +434,11 @@ def test_what_phones_believe_names_no_run_of_a_method_that_does_not_ask():
 def test_runs_made_in_python_tell_what_is_idle(given, told, caplog, monkeypatch):
     monkeypatch.setattr(notices, "_TOLD", set())
     small = {"people": 60, "days": 2, "initially_infected": 3}
-    for config in (dt.RunConfig(**given, **small), dt.load_config(overrides=given | small)):
+    overrides = given | small
+    for make in (lambda: dt.RunConfig(**overrides), lambda: dt.load_config(overrides=overrides)):
         caplog.clear()
         notices._TOLD.clear()
-        dt.run(config)
+        dt.run(make())
         assert [r.message for r in caplog.records if "no effect" in r.message] == told
 
 

@@ -5,6 +5,7 @@ from dnatrace.errors import InputError
 from dnatrace.simulators.base import MEETS_NOBODY, Simulator
 from dnatrace.simulators.disease import DiseaseParameters
 from dnatrace.simulators.replay import Replay, ReplaySettings
+from tests import command_line
 
 ROWS = np.array([[0, 1, 0], [1, 2, 0], [2, 3, 1], [3, 0, 2], [3, 0, 2]])
 
@@ -175,3 +176,34 @@ def test_a_list_that_begins_after_the_run_is_told(tmp_path, days):
 def test_contacts_per_day_are_positive(wrong):
     with pytest.raises(InputError, match="contacts_per_day"):
         ReplaySettings(contacts="c.csv", contacts_per_day=wrong)
+
+
+def test_a_list_of_more_than_a_year_says_how_many_days_it_has(tmp_path):
+    """The advice was an option that a run does not have."""
+    contacts = tmp_path / "c.csv"
+    contacts.write_text("sender,receiver,day\n0,1,0\n1,0,500\n")
+    words = ("run", "--simulator", "replay", "--set", f"simulator.contacts={contacts}")
+    words += ("--method", "none", "--days", 3, "--set", "initially_infected=1")
+    done = command_line.run(*words)
+    assert done.returncode == 2
+    assert "say so with infer --days, simulator.n_days of replay" in done.stderr
+    assert command_line.run(*words, "--set", "simulator.n_days=501").returncode == 0
+    few = command_line.run(*words, "--set", "simulator.n_days=400")
+    assert few.returncode == 2
+    assert "500 is outside" in few.stderr or "day 500" in few.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("sender,receiver,day\n", "has no rows"),
+        ("", "the file is empty, without even a header"),
+    ],
+)
+def test_a_list_without_rows_is_one_line(tmp_path, text, told):
+    """It was said to begin on day 366, and an empty file to need a header alone."""
+    contacts = tmp_path / "c.csv"
+    contacts.write_text(text)
+    chosen = ("--simulator", "replay", "--set", f"simulator.contacts={contacts}", "--days", 10)
+    done = command_line.run("run", *chosen, "--method", "fn")
+    assert (done.returncode, done.stderr) == (2, f"dnatrace: {contacts}: {told}\n")

@@ -141,7 +141,10 @@ def test_all_sources_are_one(contacts):
         ([[0, 10**12, 0]], "the largest person id is 1000000000000"),
         ([[0, 1, 10**6]], "the largest day is 1000000"),
         ([[0, 10**12, 0]], "if so many are meant, say so with --people (n_people in Python)"),
-        ([[0, 1, 10**6]], "if so many are meant, say so with --days (n_days in Python)"),
+        (
+            [[0, 1, 10**6]],
+            "say so with infer --days, simulator.n_days of replay (n_days in Python)",
+        ),
         (
             (row for row in ROWS),
             "a table of these columns or a path, got a value of type generator",

@@ -185,6 +185,12 @@ class Catalogue(Generic[P]):
                 guess = closest(key, plugin.names_in_files(), within=within)
                 raise InputError(f"unknown key '{within}{key}'{guess}")
 
+    def left_out(self, given: Any, name: str) -> list[str]:
+        """Return the keys of a section that the named plug-in does not know, as `fitted` drops."""
+        values = given if isinstance(given, Mapping) else {}
+        known = {key for key, value in values.items() if value is not None and key not in self}
+        return [key for key in values if key in known and self.ignores(name, key)]
+
     def ignores(self, name: str, key: str) -> bool:
         """Return whether some plug-in knows a key and the named one does not."""
         return not knows(self[name], key) and any(knows(plugin, key) for plugin in self)

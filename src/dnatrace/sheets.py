@@ -39,7 +39,7 @@ def read_file(path: Path, *, as_text: Sequence[str] = ()) -> pa.Table:
         raise InputError(f"{path}: no such file")
     try:
         if path.stat().st_size == 0:
-            raise InputError(f"{path}: the file is empty (a header without rows would be valid)")
+            raise InputError(f"{path}: the file is empty, without even a header")
         _check_kind(path)
         return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, as_text)
     except OSError as error:

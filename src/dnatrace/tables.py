@@ -87,6 +87,7 @@ TEST_COLUMNS = ("person", "day", "positive")
 # Ids above this are hashes or phone numbers, not indices: refuse before allocating.
 MOST_PEOPLE_INFERRED = 50_000_000
 MOST_DAYS_INFERRED = 366
+DAYS_SAID = "infer --days, simulator.n_days of replay (n_days in Python)"
 
 # Numbers that stand for dates elsewhere: days since 1899-12-30 in spreadsheets (here the years 1982
 # to 2064), seconds since 1970 (from 2001 on).
@@ -312,7 +313,7 @@ def _far_apart(filled: Sequence[Rows]) -> InputError:
     rows = next(one for one in filled if (one.columns["day"] == culprit).any())
     problem = (
         f"{rows.day(culprit)} is {last - first:,} days {side}, {rows.day(other)}; "
-        f"more than {MOST_DAYS_INFERRED} days need --days (n_days in Python)"
+        f"more than {MOST_DAYS_INFERRED} days need {DAYS_SAID}"
     )
     return rows.refuse(int(np.argmax(rows.columns["day"] == culprit)), "day", problem)
 
@@ -340,8 +341,9 @@ def _too_large(values: NDArray[np.int64], what: str, *, takes_dates: bool = True
     """Return that the largest value is too large for an index, and what may be meant."""
     largest = int(values.max())
     told = f"the largest {what} is {largest}: {what}s are counted from 0"
-    option, names = ("days", "") if what == "day" else ("people", "; `infer --id-map` takes names")
-    meant = f"; if so many are meant, say so with --{option} (n_{option} in Python){names}"
+    names = "" if what == "day" else "; `infer --id-map` takes names"
+    said = DAYS_SAID if what == "day" else "--people (n_people in Python)"
+    meant = f"; if so many are meant, say so with {said}{names}"
     return told + ((_date_meant(largest, takes_dates) if what == "day" else "") or meant)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.report.reading import StoredRun
+from dnatrace.runs.listing import told_apart_by_content
 from dnatrace.runs.quantities import Quantity
 from dnatrace.sweeps.extent import Extent
 from dnatrace.sweeps.naming import METHOD, Names, Settings
@@ -75,7 +76,9 @@ def group_runs(runs: Iterable[StoredRun]) -> list[Group]:
     runs that differ in nothing that has an effect, the first counts.
     """
     together: dict[str, tuple[Settings, list[StoredRun]]] = {}
-    for run, settings in _with_contents(runs):
+    listed = list(runs)
+    told = told_apart_by_content([r.settings for r in listed], [r.contents for r in listed])
+    for run, settings in zip(listed, told, strict=True):
         together.setdefault(_identity(settings), (settings, []))[1].append(run)
     names = Names([settings for settings, _ in together.values()])
     members = sorted(together.values(), key=lambda group: names.order(group[0]))
@@ -101,18 +104,6 @@ def _group(label: str, plain: bool, settings: Settings, found: Sequence[StoredRu
 
 def _identity(settings: Settings) -> str:
     return repr(sorted(settings.items()))
-
-
-def _with_contents(runs: Iterable[StoredRun]) -> list[tuple[StoredRun, Settings]]:
-    """Return runs with settings that tell apart what one file name stood for at different times."""
-    listed = list(runs)
-    known: dict[str, set[str]] = {}
-    for run in listed:
-        known.setdefault(_identity(run.settings), set()).add(_identity(run.contents))
-    return [
-        (run, run.settings | (run.contents if len(known[_identity(run.settings)]) > 1 else {}))
-        for run in listed
-    ]
 
 
 def labelled(groups: Sequence[Group], label: str) -> Group:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.runs import checked, store
-from dnatrace.runs.listing import settings_with_effect
+from dnatrace.runs.listing import contents_of, settings_with_effect
 from dnatrace.runs.quantities import DAILY, EPSILONS, GROUPED, RESULTS
 
 _LOG = logging.getLogger(__name__)
@@ -114,13 +114,8 @@ def read_run(path: Path) -> StoredRun:
         statement=store.read_text(path, "statement.txt"),
         provenance=provenance,
         label=store.read_label(path),
-        contents=_contents(provenance.get("contents")),
+        contents=contents_of(provenance),
     )
-
-
-def _contents(stored: Any) -> dict[str, str]:
-    digests = stored if isinstance(stored, dict) else {}
-    return {f"{key} content": str(digest)[:8] for key, digest in digests.items()}
 
 
 def _check_summary(path: Path, summary: dict[str, Any]) -> dict[str, Any]:

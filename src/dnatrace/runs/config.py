@@ -107,7 +107,9 @@ class RunConfig(Settings):
         for section, catalogue in CATALOGUES.items():
             if section in placed:
                 default = cls.model_fields[section].default.name
-                placed[section] = catalogue.fitted(placed[section], default)
+                given, placed[section] = placed[section], catalogue.fitted(placed[section], default)
+                name = named(placed, section)
+                notices.tell_ignored(section, name, catalogue.left_out(given, name))
         return placed
 
     @model_validator(mode="after")
@@ -368,7 +370,8 @@ def _combined(
     asked = "initially_infected" in given
     if not asked and isinstance(first, int) and isinstance(people, int):
         values["initially_infected"] = min(first, people)  # meant for the preset's own people
-    config = RunConfig(**values)
+    with notices.muted():
+        config = RunConfig(**values)
     if not asked:
         config.model_fields_set.discard("initially_infected")
     return config, given

@@ -3,11 +3,12 @@
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dnatrace.errors import InputError
+from dnatrace.runs import notices
 from dnatrace.runs import store as stores
 from dnatrace.runs.checked import read_summary
 from dnatrace.runs.config import RunConfig, usual_first_infections
@@ -43,14 +44,17 @@ def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
     wrong = {p.name: f"{p}: is not a complete run" for p in sorted(named - {*complete})}
     rows: list[dict[str, Any]] = []
     settings: list[dict[str, Any]] = []
+    contents: list[dict[str, str]] = []
     for run in complete:
         try:
             row, own = _row(run), settings_with_effect(stores.read_json(run, "config.json"))
+            content = contents_of(stores.read_json(run, "provenance.json"))
         except InputError as error:
             wrong[run.name] = str(error)
         else:
             rows.append(row)
             settings.append(own)
+            contents.append(content)
     if not rows and wrong:
         first = next(iter(wrong.values()))
         many = f"{store}: none of its {len(wrong)} runs can be read: "
@@ -59,6 +63,7 @@ def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
         raise InputError(f"{store}: holds no stored run; `dnatrace run --out` makes them")
     for told in wrong.values():
         _LOG.warning("warning: %s; this run is left out", told)
+    settings = told_apart_by_content(settings, contents)
     keys = _varied(settings)
     for row, one in zip(rows, settings, strict=True):
         row |= {key: one.get(key) for key in keys}
@@ -74,21 +79,70 @@ def settings_with_effect(config: Mapping[str, Any]) -> dict[str, Any]:
     they are.
     """
     try:
-        values = RunConfig(**config).effective()
+        with notices.muted():
+            values = RunConfig(**config).effective()
     except InputError:
         values = dict(config)
     values.pop("schema", None)
     return flatten(values)
 
 
-def _varied(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys in which runs differ, apart from those that every row has."""
-    keys = dict.fromkeys(key for one in settings for key in one)
+def contents_of(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Return the first digits of the digests of files that settings name, by key and "content".
+
+    Older versions did not store them.
+    """
+    stored = provenance.get("contents")
+    digests = stored if isinstance(stored, dict) else {}
+    return {f"{key} content": str(digest)[:8] for key, digest in digests.items()}
+
+
+def told_apart_by_content(
+    settings: Sequence[dict[str, Any]], contents: Sequence[dict[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the settings of runs; they name the contents of files where these alone differ."""
+    known: dict[str, set[str]] = {}
+    for one, content in zip(settings, contents, strict=True):
+        known.setdefault(_identity(one), set()).add(_identity(content))
     return [
+        one | (content if len(known[_identity(one)]) > 1 else {})
+        for one, content in zip(settings, contents, strict=True)
+    ]
+
+
+def _identity(settings: Mapping[str, Any]) -> str:
+    return repr(sorted((key, value) for key, value in settings.items() if key != "seed"))
+
+
+def _varied(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys in which runs differ, apart from those that every row has.
+
+    A key that has no effect in some runs counts where these would look the same without it: first
+    those that name a plug-in.
+    """
+    keys = dict.fromkeys(key for one in settings for key in one)
+    varied = [
         key
         for key in keys
         if key not in _IN_ROWS and len({repr(one[key]) for one in settings if key in one}) > 1
     ]
+    others = sorted(keys, key=lambda key: not key.endswith(".name"))
+    while alike := _alike(settings, {*varied, *_IN_ROWS}):
+        varied.append(next(key for key in others if _differs(key, alike)))
+    return [key for key in keys if key in varied]
+
+
+def _differs(key: str, settings: Sequence[Mapping[str, Any]]) -> bool:
+    return key != "seed" and len({repr(one.get(key, "absent")) for one in settings}) > 1
+
+
+def _alike(settings: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[Mapping[str, Any]]:
+    """Return different settings that look the same by some keys; none if there are none."""
+    by_look: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for one in settings:
+        look = _identity({key: one[key] for key in keys if key in one})
+        by_look.setdefault(look, {}).setdefault(_identity(one), one)
+    return next((list(same.values()) for same in by_look.values() if len(same) > 1), [])
 
 
 def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """What a person should be told about a configuration: what has no effect, and possible slips."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from dnatrace.plugins import Catalogue
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _OF_A_METHOD = ("privacy", "tests", "isolation")  # which not every method needs
+_SECTIONS = (*_OF_A_METHOD, "seir")
 _TOLD: set[str] = set()  # lines that this process has shown
+_MUTED = ContextVar("muted", default=False)
 
 
 def tell_what_is_idle(
@@ -28,8 +32,7 @@ def tell_what_is_idle(
     believed = given.get("seir")
     for key in believed if isinstance(believed, Mapping) else ():
         if ("seir", key) in config.idle():
-            called = f"{key} (p1)" if key == P1 else key
-            _LOG.warning("seir.%s has no effect with method '%s'", called, config.method.name)
+            _LOG.warning("%s", _idle_line("seir", key, config))
     for line in _of_levers(given.get("policy"), config):
         _LOG.warning("%s", line)
     if config.tests.believed.misleads:
@@ -62,22 +65,46 @@ def tell_idle_settings(keys: Iterable[str], config: "RunConfig") -> None:
 
 def _of_sections(config: "RunConfig") -> list[str]:
     """Return which settings without effect were given in Python; `load_config` tells of its own."""
-    name, idle = config.method.name, config.idle()
+    idle = config.idle()
     return [
-        f"{section}.{key} has no effect with method '{name}'"
-        for section in _OF_A_METHOD
+        _idle_line(section, key, config)
+        for section in _SECTIONS
         for key, own in type(getattr(config, section)).names_in_files().items()
         if own in getattr(config, section).model_fields_set
         and ((section, None) in idle or (section, key) in idle)
     ]
 
 
+def _idle_line(section: str, key: str, config: "RunConfig") -> str:
+    called = f"{key} (p1)" if key == P1 else key
+    return f"{section}.{called} has no effect with method '{config.method.name}'"
+
+
+def tell_ignored(section: str, name: str, keys: Iterable[str]) -> None:
+    """Report once a process what was given in Python that the chosen plug-in does not know."""
+    for line in (f"{section}.{key} has no effect with {section} '{name}'" for key in keys):
+        if line not in _TOLD and not _MUTED.get():
+            _LOG.warning("%s", line)
+            _TOLD.add(line)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Report nothing that a plug-in does not know: whoever puts values together tells of them."""
+    before = _MUTED.set(True)
+    try:
+        yield
+    finally:
+        _MUTED.reset(before)
+
+
 def has_told(config: "RunConfig", *, but: Iterable[str] = ()) -> None:
     """Note that what was given of these sections is known to be idle, but for some dotted keys."""
-    for section in _OF_A_METHOD:
+    for section in _SECTIONS:
         held = getattr(config, section)
         names = {f"{section}.{key}": own for key, own in type(held).names_in_files().items()}
-        held.model_fields_set.intersection_update({names[key] for key in but if key in names})
+        kept = {names[key] for key in but if key in names and section in _OF_A_METHOD}
+        held.model_fields_set.intersection_update(kept)
 
 
 def tell_of_run(config: "RunConfig", n_people: int) -> None:

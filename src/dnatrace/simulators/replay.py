@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dnatrace import directions, lists, slips, tables
 from dnatrace.errors import InputError
-from dnatrace.records import ContactWindow, DayContacts
+from dnatrace.records import MOST_DAYS, ContactWindow, DayContacts
 from dnatrace.settings import setting
 from dnatrace.simulators._kernels import EVERYWHERE
 from dnatrace.simulators.base import (
@@ -63,6 +63,9 @@ class ReplaySettings(SimulatorSettings):
     both_ways: bool = setting(
         False, "replay: add the other direction of contacts where the list lacks it"
     )
+    n_days: Annotated[int, Field(ge=1, le=MOST_DAYS, strict=True)] | None = setting(
+        None, "replay: days in the list, the last ones may be empty; needed above 366"
+    )
     contacts_per_day: Positive | None = setting(
         None, "replay: contacts received per person and day to which R refers; those of the list"
     )
@@ -108,6 +111,7 @@ class ReplaySettings(SimulatorSettings):
         return Replay(
             contacts=rows,
             n_people=n_people,
+            n_days=self.n_days,
             seed=setup.seed,
             initially_infected=min(setup.initially_infected, n_people),
             contacts_per_day=self.contacts_per_day,
@@ -127,7 +131,7 @@ class ReplaySettings(SimulatorSettings):
             first, told = _looked_at(self.model_dump_json(), path.stat().st_mtime_ns)
         except (OSError, InputError):
             return []
-        if first < n_days:
+        if first is None or first < n_days:
             return told
         begins = f"begins on day {first}, after the {n_days} days of the run (days count from 0)"
         return [f"{path}: {begins}: nobody meets anybody", *told]
@@ -151,13 +155,15 @@ class ReplaySettings(SimulatorSettings):
 
 
 @lru_cache(maxsize=8)  # the runs of a sweep share a list
-def _looked_at(settings: str, changed: int) -> tuple[int, list[str]]:
-    """Return the first day of a list that was last changed then, and possible slips in it."""
+def _looked_at(settings: str, changed: int) -> tuple[int | None, list[str]]:
+    """Return the first day of a list that was last changed then, and possible slips in it.
+
+    A list without rows has no first day.
+    """
     del changed
     read = ReplaySettings.model_validate_json(settings).read()
-    return int(
-        read.contacts.columns["day"].min(initial=tables.MOST_DAYS_INFERRED)
-    ), slips.possible_slips(read)
+    days = read.contacts.columns["day"]
+    return int(days.min()) if days.size else None, slips.possible_slips(read)
 
 
 class Replay(People):

@@ -1,6 +1,7 @@
 """What a policy averts and costs, paired by seed: against doing nothing, against a status quo.
 
-Infections, deaths and places in hospital are counts of people. A cost per infection averted is a
+Infections, deaths and places in hospital are counts of people, of as many people in both settings
+where cities differ in size. A cost per infection averted is a
 ratio of means over seeds with the interval of Fieller 1954; it has no interval where the number
 averted cannot be distinguished from 0. Money is counted only with prices that the caller gives.
 """
@@ -153,12 +154,15 @@ def _groups(study: "Study[Any]", label: Any) -> list[list[dict[str, Any]]]:
 
 
 def _more(study: "Study[Any]", label: Any, baseline: Any, key: str) -> NDArray[np.float64]:
-    """Return by how much a label exceeds a baseline on each seed; NaN if a run lacks it."""
+    """Return by how much a label exceeds a baseline on each seed; NaN if a run lacks it.
+
+    Counts of a baseline with more or fewer people are those of as many people as the label has.
+    """
     ours, theirs = (
         np.array([_number(summary, key) for summary in study.summaries[one]])
         for one in (label, baseline)
     )
-    return ours - theirs
+    return ours - study.as_many(label, baseline, key) * theirs
 
 
 def _number(values: Mapping[str, Any], key: str) -> float:

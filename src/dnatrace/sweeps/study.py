@@ -100,9 +100,19 @@ class Study(Generic[Label]):
     def difference(
         self, label: Label, baseline: Label, metric: str, *, scale: float = 1.0
     ) -> Spread:
-        """Return by how much a label exceeds a baseline, paired by seed."""
+        """Return by how much a label exceeds a baseline, paired by seed.
+
+        Counts of a baseline with more or fewer people are those of as many people as the label has.
+        """
         ours, theirs = (self.spread(x, metric, scale=scale) for x in (label, baseline))
-        return Spread(values=ours.values - theirs.values)
+        return Spread(values=ours.values - self.as_many(label, baseline, metric) * theirs.values)
+
+    def as_many(self, label: Label, baseline: Label, metric: str) -> float:
+        """Return the factor from a baseline's number to that of as many people as a label has."""
+        is_count = metric in SUMMARY and SUMMARY[metric].per_person
+        extents = self.extents()
+        ours, theirs = extents[label].people, extents[baseline].people
+        return ours / theirs if is_count and ours and theirs else 1.0
 
     def averted(
         self,
@@ -121,7 +131,8 @@ class Study(Generic[Label]):
             by_group: whether to split by age and household size: who gains, who bears the cost.
             prices: the price of one test, notice or person-day, by key of `costs.COSTS`; adds
                 money.
-            baselines: labels by the names to show.
+            baselines: labels by the names to show; their costs count for as many people as the
+                label has.
         """
         check_label(label, self.summaries)
         if not baselines:
@@ -176,7 +187,8 @@ class Study(Generic[Label]):
             baseline: a label, or that of `against` when None. When there is one, `difference` is
                 the mean by which a label exceeds it on the same seed, and `difference_low` and
                 `difference_high` are its 90 % interval; they are null in the baseline's own rows
-                and for labels that last longer or shorter.
+                and for labels that last longer or shorter. Counts, such as tests, of a baseline
+                with more or fewer people are scaled to as many people as the label has.
         """
         other = self.baseline if baseline is None else baseline
         if other is not None:
@@ -275,9 +287,9 @@ def run_study(
         fail_fast = strict and store is None
         report = sweep(list(digests.values()), kept, fail_fast=fail_fast, **where)
         failed = {failure.config.digest: failure for failure in report.failed}
-        for failure in failed.values() if strict else ():
-            c = failure.config
-            raise RuntimeError(f"{c.method.name}, seed {c.seed}: {failure.error}")
+        for label, by_seed in runs.items() if strict else ():
+            for config in (c for c in by_seed if label not in objects and c.digest in failed):
+                raise RuntimeError(f"{label}, seed {config.seed}: {failed[config.digest].error}")
         for label, by_seed in runs.items():
             wrong = [failed[c.digest] for c in by_seed if c.digest in failed]
             if wrong:
