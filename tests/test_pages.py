@@ -359,7 +359,7 @@ def test_links_to_other_sites_have_a_proper_form():
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 def test_the_snippet_of_r_reads_what_pandas_reads(tmp_path):
     for seed in (1, 2):
-        run = tmp_path / "runs" / str(seed)
+        run = tmp_path / "small" / str(seed)
         run.mkdir(parents=True)
         result = dt.run(dt.RunConfig(method="fn", people=100, days=20, seed=seed))
         result.to_pandas().to_csv(run / "daily.csv", index=False)
