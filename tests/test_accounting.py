@@ -392,3 +392,24 @@ def test_statement_names_the_filter():
     )
     assert "enforced by a filter" in text
     assert "1 for one contact" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"shares": (math.nan,)}, "shares of a lifetime must be finite and not below 0, not nan"),
+        ({"shares": (-1.0,)}, "shares of a lifetime must be finite and not below 0, not -1.0"),
+        ({"shares": ()}, "shares of a lifetime must be one number per day, and there is none"),
+        ({"shares": 1.0}, "shares of a lifetime must be numbers, not 1.0"),
+        ({"shares": (1.0,), "person": (math.inf,)}, "person of a lifetime must be finite"),
+    ],
+)
+def test_a_lifetime_has_shares_that_are_numbers(values, told):
+    """With nan every cost was 0, and the run called itself sound."""
+    with pytest.raises(InputError) as raised:
+        Lifetime(joint=True, **values)
+    assert str(raised.value).startswith(told)
+
+
+def test_a_list_of_shares_is_a_tuple():
+    assert Lifetime(shares=[1, 0.5], joint=True) == Lifetime(shares=(1.0, 0.5), joint=True)

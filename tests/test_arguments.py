@@ -10,6 +10,7 @@ import pytest
 import dnatrace as dt
 from dnatrace.errors import InputError
 from dnatrace.privacy.accounting import Target
+from dnatrace.runs import audits
 
 SMALL = {"people": 150, "days": 4, "initially_infected": 5}
 
@@ -310,3 +311,26 @@ def test_a_day_of_a_file_that_looks_like_a_date_is_to_be_counted_in_python(tmp_p
     path.write_text(f"sender,receiver,day\n0,1,{SERIAL}\n")
     with pytest.raises(dt.InputError, match="give whole numbers, counted from the first day"):
         dt.infer(path, TESTS)
+
+
+COMPARED = dt.Comparison(seeds=(1,), summaries={"fn": [{"peak_infected": 0.1}]})
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: COMPARED.n_rising("x"), "label 'x' is not among the labels"),
+        (lambda: COMPARED.is_comparable("x", "fn"), "label 'x' is not among the labels"),
+        (lambda: dt.CourseParameters().still_found("3"), "most_age must be a whole number"),
+        (lambda: dt.CourseParameters().before_onset(2.5), "most_age must be a whole number"),
+        (lambda: dt.CourseParameters().still_found(-1), "most_age must be at least 0"),
+        (lambda: dt.TestErrors().likelihood_ratio(-1), "positive must be true or false, not -1"),
+        (lambda: dt.TestErrors().likelihood_ratio("no"), "positive must be true or false"),
+        (lambda: audits.audit("fn"), "config must be a RunConfig, not 'fn'"),
+        (lambda: audits.attack(None), "config must be a RunConfig, not None"),
+    ],
+)
+def test_what_the_reference_names_refuses_in_one_line(call, told):
+    with pytest.raises(dt.InputError) as raised:
+        call()
+    assert str(raised.value).startswith(told)

@@ -12,6 +12,8 @@ from scipy.special import ndtr
 from dnatrace.errors import InputError
 from dnatrace.methods import adversary
 from dnatrace.methods.adversary import AdversaryGame, Encounter, attack_encounter
+from dnatrace.methods.headcount import Headcount
+from dnatrace.privacy.accounting import Lifetime
 from dnatrace.privacy.attack import (
     attack,
     exact_interval,
@@ -22,6 +24,8 @@ from dnatrace.privacy.attack import (
 )
 from dnatrace.privacy.gaussian import mu_of_budget
 from dnatrace.privacy.noise import FastNoise
+from dnatrace.runs import audits
+from dnatrace.runs.config import RunConfig
 
 from .command_line import run
 from .private_methods import WeakNoise, made
@@ -238,3 +242,22 @@ def test_many_attackers_are_played_in_small_populations(monkeypatch):
     assert game(0, 20_000).shape == (20_000, 101)
     assert max(sizes) <= 2**20
     assert game.next_seed == len(sizes) == 2
+
+
+@pytest.mark.parametrize(("days", "met_on"), [(1, (13,)), (13, tuple(range(1, 14)))])
+def test_the_attacker_meets_where_it_counts(days, met_on):
+    """A method that hears today's contacts alone was attacked two days later, and allowed 50.0."""
+    assert attack_encounter(days=days, first_age=0, last_age=0).met_on == met_on
+
+
+def test_a_method_of_today_alone_is_not_called_perfectly_private(monkeypatch):
+    of_today = Lifetime(shares=(1.0,), joint=True, person=(1.0,))
+    query = Headcount.query
+
+    def today(self, *arguments):
+        asked = query(self, *arguments)
+        return replace(asked, mechanism=replace(asked.mechanism, lifetime=of_today))
+
+    monkeypatch.setattr(Headcount, "query", today)
+    found = audits.attack(RunConfig(method="headcount", epsilon=3.0), draws=1000)
+    assert found.limit > 0.65

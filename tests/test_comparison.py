@@ -414,3 +414,20 @@ def test_a_run_that_fails_is_named_by_its_label(monkeypatch, tmp_path):
     }
     with pytest.raises(RuntimeError, match=r"^my list, seed 1: .*gone.csv: no such file"):
         dt.compare(two, seeds=[1])
+
+
+class Boom:
+    """A ranker that fails on the third day."""
+
+    def rank(self, day, contacts, tests):
+        del contacts, tests
+        if day == 3:
+            raise ValueError("boom")
+        return [(0, 1.0)]
+
+
+@pytest.mark.parametrize("name", [("boom 1",), ()])
+def test_an_object_that_fails_is_named_by_its_label(name):
+    small = dt.RunConfig(people=50, days=4, initially_infected=5)
+    with pytest.raises(RuntimeError, match=r"^mine, seed 2: boom$"):
+        dt.compare({"mine": (small, Boom(), *name)}, seeds=[2], workers=1)

@@ -87,6 +87,7 @@ def test_a_table_of_a_method_holds_for_it_alone():
 
 def test_what_a_method_does_not_know_has_no_effect_and_is_told(caplog):
     assert RunConfig(method="fn", gamma=0.3) == RunConfig(method="fn")
+    caplog.clear()
     with caplog.at_level("INFO"):
         load_config(overrides={"method": "fn", "gamma": 0.3})
         load_config(overrides={"method": "dpfn", "gamma": 0.3})

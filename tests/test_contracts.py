@@ -7,11 +7,14 @@ import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
+from dnatrace.methods.chance import Chance
 from dnatrace.methods.headcount import Headcount
 from dnatrace.policy.highest_scores import HighestScores
+from dnatrace.privacy.release import Bounded, TrustBoundaryError
 from dnatrace.records import DayContacts
 from dnatrace.runs.run import build_loop
 from dnatrace.simulators.city import City
+from tests import command_line
 
 CONFIG = dt.RunConfig(people=60, days=3, initially_infected=6)
 
@@ -88,13 +91,74 @@ def test_who_stays_at_home(monkeypatch, answer, line):
     ("answer", "line"),
     [
         (lambda scores: scores * np.nan, "Headcount.decode returned NaN for everybody on day 1"),
-        (lambda scores: scores[:7], "Headcount released scores of shape [7] for 60 people"),
+        (
+            lambda scores: scores[:7],
+            "Headcount.decode must return one number per person, 60, not an array of float64, "
+            "shape [7]",
+        ),
+        (lambda _: None, "Headcount.decode must return one number per person, 60, not None"),
     ],
 )
 def test_scores_of_a_method(monkeypatch, answer, line):
     with pytest.raises(InputError) as told:
         run_with(monkeypatch, Headcount, "decode", answer)
     assert str(told.value) == line
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (lambda _: None, "Headcount.query must return a Query, not None"),
+        (lambda _: np.zeros(60), "Headcount.query must return a Query, not an array of float64"),
+        (
+            lambda query: replace(query, statistic=np.zeros(60)),
+            "Headcount.query returned a statistic that must be a Bounded or None, not an array",
+        ),
+        (
+            lambda query: replace(
+                query, statistic=Bounded(values=np.zeros(2), sensitivity=np.ones(2))
+            ),
+            "Headcount.query returned a statistic of shape [2] for 60 people",
+        ),
+    ],
+)
+def test_queries_of_a_method(monkeypatch, answer, line):
+    """They were tracebacks of whatever looked at them first."""
+    with pytest.raises(InputError) as told:
+        run_with(monkeypatch, Headcount, "query", answer)
+    assert str(told.value).startswith(line)
+
+
+def test_a_statistic_that_cannot_be_bounded_names_its_method(monkeypatch):
+    def wrong(self, *arguments):
+        return Bounded(values=np.zeros(60), sensitivity=1.0)
+
+    monkeypatch.setattr(Headcount, "query", wrong)
+    line = "^Headcount.query: sensitivity must be an array, not 1.0$"
+    with pytest.raises(TrustBoundaryError, match=line):
+        dt.run(CONFIG)
+    done = command_line.run("run", "--people", 60, "--days", 2)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"dnatrace: {line[1:-1]}")
+
+
+@pytest.mark.parametrize(
+    ("step", "answer"), [("settle", lambda _: None), ("settle", lambda rows: rows[:, :3])]
+)
+def test_rows_of_a_method(monkeypatch, step, answer):
+    line = rf"^Headcount.{step} must return numbers \[rows, people\], 60 per row, not "
+    with pytest.raises(InputError, match=line):
+        run_with(monkeypatch, Headcount, step, answer)
+
+
+def test_scores_of_a_public_method_come_with_a_state(monkeypatch):
+    monkeypatch.setattr(Chance, "scores", lambda *_: None)
+    with pytest.raises(InputError, match=r"^Chance.scores must return two values: scores, and the"):
+        dt.run(dt.RunConfig(method="random", people=60, days=2))
+
+
+def test_a_tracker_that_returns_nothing_is_named():
+    with pytest.raises(InputError, match=r"^track must return what yields the days or runs"):
+        dt.run(CONFIG, track=lambda days, n: None)
 
 
 def test_a_tracker_that_ends_early_ends_the_run_with_a_line():

@@ -682,3 +682,19 @@ def test_a_list_tells_apart_contacts_that_changed(tmp_path):
         assert run(*replay, *more, cwd=tmp_path).returncode == 0
     rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
     assert len({row["simulator.contacts content"] for row in rows}) == 2
+
+
+@pytest.mark.parametrize(
+    "words", [("list", "--json", ""), ("app", "--no-browser", ""), ("export", "--force", "")]
+)
+def test_an_empty_argument_is_not_blamed_on_a_flag(words):
+    done = run(*words)
+    assert (done.returncode, done.stderr) == (2, "dnatrace: an argument is empty\n")
+
+
+@pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
+def test_completion_of_another_shell_is_refused(option):
+    """The name was ignored, and the script of the shell in which it ran came instead."""
+    done = run(option, "zsh")
+    line = f"{option} stands alone: it is for the shell in which it runs"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")

@@ -278,3 +278,21 @@ def test_a_day_keeps_its_contacts_whatever_becomes_of_the_arrays():
     assert day.offsets.tolist() == [0, 1, 2]
     assert day.senders.tolist() == [1, 0]
     assert day.kinds.tolist() == [0, 0]
+
+
+def test_a_result_of_a_day_before_the_log_is_refused():
+    """It was dropped without a word; -1 is no way to say the newest day."""
+    log = dt.TestLog(n_people=3, n_days=2)
+    log.push_day()
+    with pytest.raises(InputError, match=r"^day -1 is before the first of this log, 0$"):
+        log.record(-1, [0], [1])
+    for _ in range(2):
+        log.push_day()
+    log.record(0, [0], [1])  # has left the log
+    assert (log.outcomes == 1).sum() == 0
+
+
+@pytest.mark.parametrize("values", [np.zeros((2, 3)), [[[1.0, 0, 0, 0]]], np.zeros((2, 3, 5))])
+def test_beliefs_are_by_person_day_and_state(values):
+    with pytest.raises(InputError, match=r"^values must be an array \[people, days, 4\], not "):
+        dt.Beliefs(values=values)

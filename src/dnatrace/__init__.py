@@ -18,9 +18,9 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 if TYPE_CHECKING:
     from dnatrace import privacy as privacy
     from dnatrace.errors import InputError as InputError
+    from dnatrace.inference.beliefs import Beliefs as Beliefs
     from dnatrace.inference.course import CourseParameters as CourseParameters
     from dnatrace.inference.infer import infer as infer
-    from dnatrace.records import Beliefs as Beliefs
     from dnatrace.records import ContactWindow as ContactWindow
     from dnatrace.records import DayContacts as DayContacts
     from dnatrace.records import TestLog as TestLog
@@ -56,7 +56,7 @@ _HOMES = {
     "CourseParameters": "dnatrace.inference.course",
     "infer": "dnatrace.inference.infer",
     "scenarios": "dnatrace.runs.scenarios",
-    "Beliefs": "dnatrace.records",
+    "Beliefs": "dnatrace.inference.beliefs",
     "ContactWindow": "dnatrace.records",
     "DayContacts": "dnatrace.records",
     "TestLog": "dnatrace.records",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
+from dnatrace.methods.answers import kind
 from dnatrace.policy.base import FollowsUp, Ids, Policy, Situation
 from dnatrace.privacy.release import Released, require_released
 from dnatrace.records import DayContacts
@@ -22,7 +23,7 @@ def contacts_of(simulator: Simulator) -> DayContacts:
     contacts: Any = simulator.advance()
     who = f"{_name(simulator)}.advance"
     if not isinstance(contacts, DayContacts):
-        raise InputError(f"{who} must return DayContacts, not {_kind(contacts)}")
+        raise InputError(f"{who} must return DayContacts, not {kind(contacts)}")
     if contacts.n_people != simulator.n_people:
         told = f"contacts of {contacts.n_people} people"
         raise InputError(f"{who} returned {told}, and there are {simulator.n_people}")
@@ -36,7 +37,7 @@ def isolated_by(
     who = f"{_name(policy)}.isolate"
     isolated, after = _pair(policy.isolate(day, state), who, "who stays at home, and the state")
     if not (isinstance(isolated, np.ndarray) and isolated.dtype == np.bool_):
-        raise InputError(f"{who} must return who stays at home as bool, not {_kind(isolated)}")
+        raise InputError(f"{who} must return who stays at home as bool, not {kind(isolated)}")
     if isolated.shape != (n_people,):
         shape = list(isolated.shape)
         raise InputError(f"{who} must return one value per person, {n_people}, not shape {shape}")
@@ -56,7 +57,7 @@ def chosen_by(
         policy.choose(released, situation, state), who, "whom to test, and the state"
     )
     if not (isinstance(chosen, np.ndarray) and chosen.ndim == 1 and chosen.dtype.kind in "iu"):
-        raise InputError(f"{who} must return ids of people as whole numbers, not {_kind(chosen)}")
+        raise InputError(f"{who} must return ids of people as whole numbers, not {kind(chosen)}")
     n_people = situation.eligible.size
     if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_people:
         raise InputError(f"{who} chose a person outside 0 … {n_people - 1} on day {day}")
@@ -79,16 +80,9 @@ def check_released(released: Any, method: Any, n_people: int) -> None:
 
 def _pair(answer: Any, who: str, what: str) -> tuple[Any, Any]:
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise InputError(f"{who} must return two values: {what}; not {_kind(answer)}")
+        raise InputError(f"{who} must return two values: {what}; not {kind(answer)}")
     return answer[0], answer[1]
 
 
 def _name(plugin: Any) -> str:
     return type(plugin).__name__
-
-
-def _kind(value: Any) -> str:
-    """Return what a value is, for messages."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype}, shape {list(value.shape)}"
-    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""The values that flow through the program: contacts, tests and beliefs."""
+"""The values that flow through the program: contacts and tests."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -326,6 +326,8 @@ class TestLog(_LastDays[NDArray[np.int8]]):
         index = day - self.first_day
         if index >= len(self._ring):
             raise InputError(f"day {day} has not begun in this log")
+        if index < 0 and len(self._ring) < self.n_days:  # none has left it
+            raise InputError(f"day {day} is before the first of this log, {self.first_day}")
         if index >= 0:
             _enter(rows, self._ring[index], ids)
 
@@ -335,27 +337,6 @@ class TestLog(_LastDays[NDArray[np.int8]]):
         if not self._ring:
             return np.empty((0, self.n_people), dtype=np.int8)
         return np.stack(list(self._ring))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Beliefs:
-    """What is inferred about every person and day.
-
-    Attributes:
-        values: float32 [people, days, 4], the probabilities of S, E, I, R; they sum to 1.
-    """
-
-    values: NDArray[np.float32]
-
-    @property
-    def infected(self) -> NDArray[np.float32]:
-        """P(I) by person and day: float32 [people, days]."""
-        return self.values[:, :, 2]
-
-    @property
-    def exposed_or_infected(self) -> NDArray[np.float32]:
-        """P(E) + P(I) by person and day: float32 [people, days]."""
-        return self.values[:, :, 1] + self.values[:, :, 2]
 
 
 def _enter(rows: tables.Rows, results: NDArray[np.int8], places: Any) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from dnatrace.errors import InputError, shown
 from dnatrace.settings import Settings, Share, setting
 
 N_STATES = 4
@@ -105,6 +106,8 @@ class TestErrors(ErrorRates):
 
     def likelihood_ratio(self, positive: bool) -> float:
         """Return P(outcome | I) / P(outcome | not I), all the information in a test."""
+        if positive not in (0, 1):
+            raise InputError(f"positive must be true or false, not {shown(positive)}")
         return self.likelihood(positive, True) / self.likelihood(positive, False)
 
     @property

@@ -76,6 +76,9 @@ def main() -> None:
         if isinstance(error, OSError) and error.errno in _FULL:
             _drop_output()
             _fail(f"output cannot be written: {error.strerror}", 1)
+        boundary = sys.modules.get("dnatrace.privacy.release")  # too slow to import beforehand
+        if boundary is not None and isinstance(error, boundary.TrustBoundaryError):
+            _fail(str(error), 2)
         if isinstance(error, OSError) and error.filename is not None:
             _fail(f"{os.fsdecode(error.filename)}: {error.strerror}", 2)
         if hasattr(error, "format_message"):  # wrong usage, as reported by the parser

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,18 +112,19 @@ def _without_types(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
+_OF_THIS_SHELL = frozenset({"--show-completion", "--install-completion"})
 _MAY_BE_EMPTY = "--label"  # an empty label removes that of a stored run
 
 
-def _refuse_empty(given: Sequence[str]) -> None:
+def _refuse_empty(given: Sequence[str], flags: Collection[str]) -> None:
     """Raise if a value is empty.
 
-    `--out "$OUT"` with an unset variable would write to the current directory.
+    `--out "$OUT"` with an unset variable would write to the current directory. `flags` take none.
     """
     for before, value in zip(("", *given), given, strict=False):
         name = value.removesuffix("=")
         if not value and before != _MAY_BE_EMPTY:
-            culprit = before if before.startswith("-") else "an argument"
+            culprit = before if before.startswith("-") and before not in flags else "an argument"
             raise InputError(f"{culprit} is empty")
         if name != value and name.startswith("--") and "=" not in name and name != _MAY_BE_EMPTY:
             raise InputError(f"{name} is empty")
@@ -170,7 +171,13 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was given."""
-        _refuse_empty(args)
+        flags = {
+            one
+            for p in self.params
+            if getattr(p, "is_flag", False)
+            for one in (*p.opts, *p.secondary_opts)
+        }
+        _refuse_empty(args, flags)
         given = list(args)
         rest = super().parse_args(ctx, args)
         _refuse_unreadable(ctx.params)
@@ -196,6 +203,12 @@ class Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its options."""
         return _without_types(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was given; scripts of completion are those of the shell that runs this."""
+        for option in _OF_THIS_SHELL.intersection(args) if len(args) > 1 else ():
+            raise InputError(f"{option} stands alone: it is for the shell in which it runs")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write its help."""

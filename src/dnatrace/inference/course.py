@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from dnatrace.errors import require_at_least, require_whole_given
 from dnatrace.gamma import Gamma
 from dnatrace.seir import LIKELIHOOD_FLOOR, TestErrors
 from dnatrace.settings import Settings, Share, setting
@@ -88,13 +89,20 @@ class CourseParameters(Settings):
 
     def still_found(self, most_age: int) -> Floats:
         """P(not recovered at the end of the day of age 0, 1, …): float64 [most_age + 1]."""
-        ages = np.arange(most_age + 1) + 0.5
+        ages = _ends_of_days(most_age)
         return np.asarray(Gamma.of(self.recovery_mean, self.recovery_sd).sf(ages))
 
     def before_onset(self, most_age: int) -> Floats:
         """P(no symptoms yet at the end of the day of age 0, 1, …): float64 [most_age + 1]."""
-        ages = np.arange(most_age + 1) + 0.5
+        ages = _ends_of_days(most_age)
         return np.asarray(Gamma.of(self.onset_mean, self.onset_sd).sf(ages))
+
+
+def _ends_of_days(most_age: int) -> Floats:
+    """Return the ends of the days of age 0, 1, …, most_age."""
+    require_whole_given(most_age=most_age)
+    require_at_least("most_age", most_age, 0)
+    return np.arange(most_age + 1, dtype=np.float64) + 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError, require_at_least, require_between, require_number
 from dnatrace.inference import _kernels
+from dnatrace.inference.beliefs import Beliefs
 from dnatrace.inference.exposures import add_up_day, check_shape, exposures_of
-from dnatrace.records import Beliefs, ContactWindow, TestLog
+from dnatrace.records import ContactWindow, TestLog
 from dnatrace.seir import (
     LIKELIHOOD_FLOOR,
     N_STATES,

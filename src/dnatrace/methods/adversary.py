@@ -129,12 +129,18 @@ def audit_encounters(
 
 
 def attack_encounter(
-    *, co_attackers: int = 1, days: int = 1, first_age: int = _AGE_OF_INFECTED, **settings: Any
+    *,
+    co_attackers: int = 1,
+    days: int = 1,
+    first_age: int = _AGE_OF_INFECTED,
+    last_age: int | None = None,
+    **settings: Any,
 ) -> Encounter:
     """Return the encounter of the paper's adversary, who meets only the victim.
 
     They meet on the last `days` days that already affect P(I), or later if there are not enough of
-    them and scores show later contacts, from `first_age` on; `settings` as for audits.
+    them and scores show later contacts, from `first_age` on, or none older than `last_age`;
+    `settings` as for audits.
     """
     n_days = settings.get("window_days", _WINDOW_DAYS)
     require_at_least("days", days, 1)
@@ -142,7 +148,8 @@ def attack_encounter(
         why = f": those of the last {first_age} do not affect scores yet" if first_age else ""
         most = n_days - first_age
         raise InputError(f"a window of {n_days} days shows at most {most} days of contacts{why}")
-    end = max(n_days - _AGE_OF_INFECTED, days)
+    newest = _AGE_OF_INFECTED if last_age is None else min(_AGE_OF_INFECTED, last_age)
+    end = max(n_days - newest, days)
     return Encounter(
         own_tests=OwnTests.NONE.outcomes(n_days),
         met_on=tuple(range(end - days, end)),
@@ -182,12 +189,12 @@ class AdversaryGame:
             self.next_seed += 1
         return np.concatenate(batches)
 
-    def first_age(self) -> int:
-        """Return the age from which a contact affects releases, according to the events."""
+    def ages(self) -> tuple[int, int | None]:
+        """Return from which age and up to which a contact affects releases, by the events."""
         self(0, 1)
         lives = [e.lifetime for e in self.events if isinstance(e, GaussianEvent | UnprovenEvent)]
         ages = [age for life in lives for age, share in enumerate(life.shares) if share > 0.0]
-        return min(ages, default=_AGE_OF_INFECTED)
+        return min(ages, default=_AGE_OF_INFECTED), max(ages, default=None)
 
     def pooled_mu(self) -> float:
         """Return μ of everything that the attackers of an encounter see; infinite if unproved.

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
 from dnatrace.inference.exposures import add_up_day
+from dnatrace.methods import answers
 from dnatrace.methods.base import Needs, PublicFacts, SecretFacts, Setup
 from dnatrace.privacy import mechanisms
 from dnatrace.privacy.accounting import NO_PERSON, Event, Unit
 from dnatrace.privacy.mechanisms import GaussianMechanism
-from dnatrace.privacy.release import Bounded, Protected, Released
+from dnatrace.privacy.release import Bounded, Protected, Released, TrustBoundaryError
 from dnatrace.records import DayContacts
 from dnatrace.seir import SeirParameters
 
@@ -61,7 +62,7 @@ class PublicMethod(ABC):
     def release(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Released, Any]:
         """Publish the scores."""
         del secret
-        scores, state = self.scores(public, state)
+        scores, state = answers.pair(self.scores(public, state), self)
         return mechanisms.publish_public(scores, day=public.day), state
 
 
@@ -88,7 +89,7 @@ class OpenMethod(ABC):
     @final
     def release(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Released, Any]:
         """Publish the scores as unprotected."""
-        scores, state = self.scores(public, secret, state)
+        scores, state = answers.pair(self.scores(public, secret, state), self)
         return mechanisms.publish_unprotected(scores, day=public.day), state
 
 
@@ -193,7 +194,7 @@ class PrivateMethod(ABC):
             raise InputError(PASSED_THROUGH_OTHERS)
         prepared = self.prepare(public, state.public)
         lent = secret.lend()
-        query = self.query(prepared, public, lent, state.secret)
+        query = self._asked(prepared, public, lent, state.secret)
         lent.close()
         if self.setup.target.unit is Unit.PERSON and query.mechanism.lifetime.person is None:
             raise InputError(NO_PERSON)
@@ -213,10 +214,17 @@ class PrivateMethod(ABC):
     def _decoded(self, noisy: Floats, prepared: Any, public: PublicFacts) -> Floats:
         """Return the scores of `decode`; raise if there is none for anybody."""
         scores = self.decode(noisy, prepared, public)
-        if np.isnan(scores).all():
-            name, day = type(self).__name__, public.day
-            raise InputError(f"{name}.decode returned NaN for everybody on day {day}")
+        answers.check_decoded(scores, self, public.day, public.n_people)
         return scores
+
+    def _asked(self, prepared: Any, public: PublicFacts, secret: SecretFacts, memory: Any) -> Query:
+        """Return what `query` returns; an error names the method."""
+        try:
+            query = self.query(prepared, public, secret, memory)
+        except TrustBoundaryError as error:
+            raise TrustBoundaryError(f"{type(self).__name__}.query: {error}") from error
+        answers.check_query(query, Query, Bounded, self, public.n_people)
+        return query
 
     def _protect(
         self, query: Query, past: Sequence[Protected], public: PublicFacts
@@ -230,8 +238,12 @@ class PrivateMethod(ABC):
         def kept(rows: Floats) -> Floats:
             rows = np.atleast_2d(rows)
             if query.contacts:
-                rows = _delivered(self.sent(rows, public.parameters), query.contacts)
-            return self.settle(rows, before, public)
+                sent = self.sent(rows, public.parameters)
+                answers.check_rows(sent, "sent", self, public.n_people)
+                rows = _delivered(sent, query.contacts)
+            settled = self.settle(rows, before, public)
+            answers.check_rows(settled, "settle", self, public.n_people)
+            return settled
 
         return noisy.processed(kept).rows()
 

@@ -246,9 +246,11 @@ def _scores(ranked: Any, public: PublicFacts, name: str) -> NDArray[np.float64]:
             f"not an array of shape {list(values.shape)}"
         )
     named = values[:, 0]
-    if not ((named >= 0) & (named < n_people) & (named == np.floor(named))).all():
+    if not ((named >= 0) & (named < n_people)).all():
         raise InputError(f"{name}.rank named a person outside 0 … {n_people - 1}")
     people = named.astype(np.int64)
+    for person in named[named != people][:1]:
+        raise InputError(f"{name}.rank named person {person:g}; people are whole numbers")
     if np.unique(people).size < people.size:
         raise InputError(f"{name}.rank named a person twice")
     _require_number(values[:, 1], people, public, name)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from dnatrace.errors import InputError, shown
 from dnatrace.privacy.gaussian import (
@@ -37,6 +38,20 @@ class Calibration(StrEnum):
     RENYI = "renyi"
 
 
+def _checked_shares(name: str, given: Any) -> tuple[float, ...]:
+    """Return shares of μ by day as a tuple, or raise: nan would make any noise look like none."""
+    try:
+        shares = tuple(float(share) for share in given)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} of a lifetime must be numbers, not {shown(given)}") from None
+    if not shares:
+        raise InputError(f"{name} of a lifetime must be one number per day, and there is none")
+    for share in shares:
+        if not 0.0 <= share < math.inf:
+            raise InputError(f"{name} of a lifetime must be finite and not below 0, not {share}")
+    return shares
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetime:
     """How much of a release's μ one contact can spend, by the age of the contact.
@@ -56,6 +71,12 @@ class Lifetime:
     joint: bool
     person: tuple[float, ...] | None = None
     once: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("shares", "person"):
+            given = getattr(self, name)
+            if given is not None or name == "shares":
+                object.__setattr__(self, name, _checked_shares(name, given))
 
     @property
     def contact_factor(self) -> float:

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dnatrace.errors import shown
 from dnatrace.privacy.accounting import Event
 
 
@@ -39,8 +40,12 @@ class Bounded:
     sensitivity: NDArray[np.float64]
 
     def __post_init__(self) -> None:
+        for name in ("values", "sensitivity"):
+            if not isinstance(given := getattr(self, name), np.ndarray):
+                raise TrustBoundaryError(f"{name} must be an array, not {shown(given)}")
         if self.values.shape != self.sensitivity.shape:
-            raise TrustBoundaryError("every value needs its sensitivity")
+            shapes = f"values {list(self.values.shape)}, {list(self.sensitivity.shape)}"
+            raise TrustBoundaryError(f"every value needs its sensitivity: {shapes}")
         if not (np.isfinite(self.values).all() and np.isfinite(self.sensitivity).all()):
             raise TrustBoundaryError("a bounded statistic must be finite")
         if (self.sensitivity < 0).any():

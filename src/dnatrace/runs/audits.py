@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dnatrace.errors import InputError, require_at_least
+from dnatrace.errors import InputError, require_at_least, require_kind
 from dnatrace.methods.adversary import (
     AdversaryGame,
     Encounter,
@@ -48,6 +48,7 @@ def audit(
     show as much the one with the largest claim. Each has its own `draws` and an equal share of the
     error probability, so that the confidence holds for all of them together.
     """
+    _require_config(config)
     _require_noise(config, "audit")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must lie strictly between 0 and 1, not {confidence}")
@@ -80,14 +81,16 @@ def attack(
     config: RunConfig, *, co_attackers: int = 0, days: int = 1, draws: int = 100_000
 ) -> AttackResult:
     """Return how often the paper's adversary, with some co-attackers, guesses right."""
+    _require_config(config)
     require_at_least("co-attackers", co_attackers, 0)
     if co_attackers > _MOST_CO_ATTACKERS:
         raise InputError(f"co-attackers must be at most {_MOST_CO_ATTACKERS}, not {co_attackers}")
     _require_noise(config, "attack")
     settings = _encounter_settings(config)
     once = AdversaryGame(attack_encounter(**settings), _method_maker(config))
+    first, last = once.ages()
     encounter = attack_encounter(
-        co_attackers=co_attackers + 1, days=days, first_age=once.first_age(), **settings
+        co_attackers=co_attackers + 1, days=days, first_age=first, last_age=last, **settings
     )
     game = AdversaryGame(encounter, _method_maker(config))
     found = play_attack(
@@ -105,6 +108,13 @@ def check_picture(path: Path) -> None:
     """Raise unless the file name ends in .png, .svg or .pdf."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"{path}: the name must end in .png, .svg or .pdf")
+
+
+def _require_config(config: Any) -> None:
+    """Raise unless this is a configuration."""
+    if config is None:
+        raise InputError("config must be a RunConfig, not None")
+    require_kind("config", config, RunConfig)
 
 
 def _require_noise(config: RunConfig, what: str) -> None:

@@ -11,6 +11,8 @@ from numba.core import event
 from rich.console import Console
 from rich.progress import Progress
 
+from dnatrace.errors import InputError, shown
+
 Item = TypeVar("Item")
 # Wraps a number of items, for instance with a progress bar.
 Track = Callable[[Iterable[Any], int], Iterable[Any]]
@@ -18,9 +20,20 @@ LabelledTrack = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LOG = logging.getLogger(__name__)
 
 
-def labelled(shown: LabelledTrack | None, label: str) -> Track | None:
+def labelled(track: LabelledTrack | None, label: str) -> Track | None:
     """Return a wrapper of items with a fixed label; None if there is nothing to wrap with."""
-    return None if shown is None else lambda items, total: shown(items, total, label)
+    return None if track is None else lambda items, total: track(items, total, label)
+
+
+def tracked(track: Track | None, items: Iterable[Item], total: int) -> Iterable[Item]:
+    """Return items wrapped by what a caller gave, or as they are without it."""
+    if track is None:
+        return items
+    wrapped: Any = track(items, total)
+    if not isinstance(wrapped, Iterable):
+        told = "track must return what yields the days or runs it is given, not"
+        raise InputError(f"{told} {shown(wrapped)}")
+    return wrapped
 
 
 def tracker(label: str) -> Track:

@@ -35,7 +35,7 @@ from dnatrace.runs import guarantees, notices
 from dnatrace.runs.checkpoint import DEFAULT_EVERY, Begun, Checkpoint
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.metrics import Meter
-from dnatrace.runs.progress import Track
+from dnatrace.runs.progress import Track, tracked
 from dnatrace.runs.provenance import provenance
 from dnatrace.runs.quantities import written_summary
 from dnatrace.simulators.base import Simulator, SimulatorSetup
@@ -142,7 +142,7 @@ def run(
             a `methods.ranker.Ranker`. Without a `name` its result cannot be stored.
         name: what the object is called in stores, including its version; it identifies the run.
         track: `track(days, n)` yields all n days, for instance `tqdm(days, total=n)`.
-        watch: called with the row of every day as it ends; an exception it raises ends the run.
+        watch: called with each day's row but for `reproduction_number`; may raise to end the run.
         checkpoint: a file that keeps the state of the run: a killed run resumes, bit for bit.
         checkpoint_every: how many days pass between two checkpoints; 10 when None.
 
@@ -205,7 +205,7 @@ def _run_days(
         begun = kept.resume(begun)
     state, ledger = begun.state, begun.ledger
     left = range(state.day + 1, n_days + 1)
-    for day in track(left, len(left)) if track else left:
+    for day in tracked(track, left, len(left)):
         state, log = loop.step(state)
         row = meter.observe(log)
         if watch is not None:

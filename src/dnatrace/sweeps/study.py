@@ -17,7 +17,7 @@ from dnatrace.runs import store as stores
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.progress import Track
 from dnatrace.runs.quantities import SUMMARY
-from dnatrace.runs.run import as_frame, named_outside, run
+from dnatrace.runs.run import RunResult, as_frame, named_outside, run
 from dnatrace.sweeps import costs, view
 from dnatrace.sweeps.entries import (
     Entry,
@@ -84,6 +84,7 @@ class Study(Generic[Label]):
 
     def n_rising(self, label: Label) -> int | None:
         """Return how many runs of a label ended before their peak; None if unknown."""
+        check_label(label, self.summaries)
         said = [s["peak_reached"] for s in self.summaries[label] if "peak_reached" in s]
         return said.count(False) if said else None
 
@@ -94,6 +95,8 @@ class Study(Generic[Label]):
 
     def is_comparable(self, label: Label, baseline: Label) -> bool:
         """Whether a difference between two labels is one of policies: they last equally long."""
+        for one in (label, baseline):
+            check_label(one, self.summaries)
         extents = self.extents()
         return label != baseline and extents[label].as_long_as(extents[baseline])
 
@@ -296,7 +299,7 @@ def run_study(
                 study.failures[label] = wrong[0]
                 continue
             if label in objects:
-                found = [_of_object(c, objects[label], kept) for c in by_seed]
+                found = [_of_object(c, objects[label], kept, label) for c in by_seed]
             else:
                 found = [read_found(kept / c.digest) for c in by_seed]
             study.summaries[label] = [summary for summary, _ in found]
@@ -364,14 +367,27 @@ def compare(
     return study if baseline is None else study.against(baseline)
 
 
-def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path) -> Found:
-    """Return summary and groups of an object's run; it is kept if the object has a name."""
+def _of_object(config: RunConfig, entry: tuple[Any, ...], store: Path, label: Any) -> Found:
+    """Return summary and groups of an object's run; it is kept if the object has a name.
+
+    Raises:
+        RuntimeError: the object failed.
+    """
     name = name_of(entry)
     if name is None:
-        result = run(config, method=entry[1])
+        result = _run_of(config, entry[1], None, label)
         return result.summary, result.groups.to_pylist()
     digest = named_outside(config, name).digest
     if not stores.is_complete(store / digest):
-        result = run(config, method=entry[1], name=name)
+        result = _run_of(config, entry[1], name, label)
         stores.write_files(stores.render(result), store, digest)
     return read_found(store / digest)
+
+
+def _run_of(config: RunConfig, method: Any, name: str | None, label: Any) -> RunResult:
+    try:
+        return run(config, method=method, name=name)
+    except InputError as error:
+        raise InputError(f"{label}, seed {config.seed}: {error}") from error
+    except Exception as error:  # somebody else's code
+        raise RuntimeError(f"{label}, seed {config.seed}: {error}") from error

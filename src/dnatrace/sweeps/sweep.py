@@ -31,7 +31,7 @@ from dnatrace.runs import notices
 from dnatrace.runs import store as stores
 from dnatrace.runs.config import DEFAULT_PRESET, RunConfig, load_config
 from dnatrace.runs.nesting import flatten, read_toml
-from dnatrace.runs.progress import Track
+from dnatrace.runs.progress import Track, tracked
 from dnatrace.runs.provenance import provenance
 from dnatrace.runs.scenarios import read_scenario
 from dnatrace.sweeps.attempts import Done, Finished
@@ -269,7 +269,7 @@ def sweep(
         done=lambda config: stores.is_complete(store / config.digest),
     )
     with closing(finished):  # ends the workers, also when this is interrupted
-        for run in track(finished, len(missing)) if track else finished:
+        for run in tracked(track, finished, len(missing)):
             _keep(run, store, report)
             if run.files is not None:  # now the people of a contact list are known, too
                 people = json.loads(run.files["summary.json"])["people"]
