@@ -552,3 +552,22 @@ def test_the_command_replaces_a_dataset_by_force(tmp_path):
     page = run("evaluate", "--data", tmp_path / "data", "--out", tmp_path / "data/dataset.md")
     assert page.returncode == 2
     assert "dataset.json: is read by this command and would be overwritten" in page.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "setting", "told"),
+    [
+        (("--people", 300), "people=500", "--people 300, --set people=500: choose one of them"),
+        (("--days", 20), "days=30", "--days 20, --set days=30: choose one of them"),
+        (
+            ("--method", "fn"),
+            "method.name=random",
+            "--method fn, --set method.name=random: choose one of them",
+        ),
+    ],
+)
+def test_an_option_and_a_setting_of_a_dataset_that_disagree(tmp_path, option, setting, told):
+    """The setting was dropped without a word."""
+    done = run("dataset", "--out", tmp_path / "data", *option, "--set", setting)
+    assert (done.returncode, done.stderr) == (2, f"dnatrace: {told}\n")
+    assert not (tmp_path / "data").exists()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -274,7 +275,7 @@ def test_a_group_without_positives_has_no_area(data, directory):
 # Which models
 
 
-def test_models_beside_the_one_asked_for(directory, tmp_path):
+def test_models_beside_the_one_asked_for(directory, tmp_path, caplog):
     path = str(directory / "paper-alone.safetensors")
     models = auc_table.choose_models(path)
     found = [(str(m.architecture.kind), str(m.architecture.variant)) for m in models]
@@ -289,11 +290,17 @@ def test_models_beside_the_one_asked_for(directory, tmp_path):
             tmp_path / f"{name}.safetensors", kind="tight", variant="combined", gamma=gamma, seed=1
         )
     (tmp_path / "broken.safetensors").write_bytes(b"no model")
+    shutil.copy(decoder_path("tally"), tmp_path / "tally.safetensors")
     beside = auc_table.choose_models(str(mine))
+    assert [record.message for record in caplog.records if "passed over" in record.message] == [
+        f"passed over: {tmp_path / 'broken.safetensors'}: not a whole model file of this version"
+    ]
     assert [(m.gamma, m.name.endswith("mine.safetensors")) for m in beside[:1]] == [(0.2, True)]
     assert [m.gamma for m in beside[1:]] == [0.7]
     with pytest.raises(InputError, match="not a whole model file"):
         auc_table.choose_models(str(tmp_path / "broken.safetensors"))
+    with pytest.raises(InputError, match=r"tally.safetensors: is a decoder, not a network of dna"):
+        load_model(str(tmp_path / "tally.safetensors"))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -577,3 +578,27 @@ def test_reproduce_refuses_what_it_would_ignore(tmp_path, options, line):
     done = run("reproduce", *options, "--quick", "--out", "reproduced", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
     assert not list(tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("name", ["figure", "table"])
+def test_pages_say_whose_error_rates_they_have(name):
+    """Rows of the best reading have the rates of the paper, and their runs the exchanged ones."""
+    page = (Path(__file__).parents[1] / "docs" / "results" / f"{name}.md").read_text("utf-8")
+    assert reproduction_files._EXCHANGED in page
+    assert "| best reading |" in page
+    row = {"setting": "best reading"} | dict.fromkeys(("method", "release", "gamma_from"), "")
+    row |= {"sound": True, "published": "", "published_half_width": "", "high": ""}
+    row |= {"gamma": 0.7, "epsilon": 1.0, "adherence": 1.0}
+    row |= {"mean": 1.0, "median": 1.0, "p95": 1.0}
+    row |= {"false_positive_rate": 0.25, "false_negative_rate": 0.03}
+    told = [reproduction_files._all_rows([row | {"setting": s}])[0] for s in Setting]
+    assert [reproduction_files._EXCHANGED in text for text in told] == [False, True, False]
+
+
+@pytest.mark.parametrize("words", [("--quick",), ()])
+def test_a_small_choice_of_gammas_is_called_small(monkeypatch, words):
+    rows = [{"method": "dpfn-s", "release": "linear", "epsilon": 1.0, "gamma": 0.2}]
+    choices = SimpleNamespace(rows=rows, notes=[], failures=[])
+    monkeypatch.setattr(reproductions, "choose_gammas", lambda **_: choices)
+    done = run("reproduce", "gamma", *words)
+    assert ("(SMALL VERSION)" in done.stdout) == bool(words)

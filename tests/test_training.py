@@ -320,6 +320,14 @@ def test_models_are_replaced_only_by_force(dataset, trained, tmp_path):
         assert isinstance(done.exception, InputError)
         assert str(done.exception).endswith("exists already; --force replaces it")
     assert model.read_bytes() == before
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    for curve in ("dna.csv", "dna.svg"):  # its model has another name by now
+        (lost / curve).write_text("mine")
+        done = CliRunner().invoke(app, command(dataset, lost, "-q"))
+        assert str(done.exception) == f"{lost / curve}: exists already; --force replaces it"
+        assert (lost / curve).read_text() == "mine"
+        (lost / curve).unlink()
     # Not even for a variant that is still to be trained, unless this order made what is there.
     both = [*other, "--variant", "alone"]
     assert isinstance(CliRunner().invoke(app, both).exception, InputError)

@@ -85,7 +85,7 @@ def refuse_set(settings: Sequence[str], is_read: Callable[[str], bool], why: str
                 raise InputError(f"--set {text}: {key} {why}")
 
 
-def _refuse_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
+def refuse_given_twice(settings: Sequence[str], given: dict[str, Any]) -> None:
     """Raise if options give a key different values."""
     from dnatrace.runs.keys import SHORTCUTS
     from dnatrace.runs.nesting import refuse_twice
@@ -163,7 +163,7 @@ def configured(
                 "scenario": given.pop("scenario", None),
                 "file": given.pop("file", None),
             }
-            _refuse_twice(settings, given)  # and a text that is no setting is named as the option
+            refuse_given_twice(settings, given)  # a text that is no setting is named, too
             with _naming_options(given):
                 applied = (*_unless_given(usual, settings), *settings)
                 config = load_config(**chosen, settings=applied, overrides=given)

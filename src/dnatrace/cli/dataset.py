@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from dnatrace.cli._command import Answer, command, table
-from dnatrace.cli._configuration import Setting, Yes, refuse_set
+from dnatrace.cli._configuration import Setting, Yes, refuse_given_twice, refuse_set
 
 
 @command(threads=True)
@@ -39,6 +39,7 @@ def dataset(
     from dnatrace.training import generate as training_data
     from dnatrace.training.dataset import replacing_dataset
 
+    refuse_given_twice(setting or (), {"people": people, "days": days, "method": method})
     seeds = {"train": train_seeds, "validation": validation_seeds, "test": test_seeds}
     plan = training_data.plan_dataset(
         people=people,

@@ -256,7 +256,7 @@ def _choose_gammas(quick: bool, out: Path | None, command_line: str, how: dict[s
     rows = [{column: str(row[column]) for column in columns} for row in choices.rows]
     return Answer(
         values={"best_gamma": list(choices.rows), "notes": list(choices.notes)},
-        shown=["Best γ on validation seeds", table(rows)],
+        shown=[f"Best γ on validation seeds{' (SMALL VERSION)' if quick else ''}", table(rows)],
         failures=choices.failures,
     )
 

@@ -217,6 +217,8 @@ def read_model(path: Path, name: str | None = None) -> Model:
     Raises InputError for anything that is not a complete, well-formed model file.
     """
     metadata, arrays = model_file.unpack(path)
+    if "decoder" in metadata:
+        raise InputError(f"{path}: is a decoder, not a network of dna")
     try:
         architecture = Architecture.from_dict(metadata["architecture"])
         stored, provenance = metadata["certificate"], metadata["provenance"]

@@ -8,6 +8,7 @@ from typing import Any
 from dnatrace._version import __version__
 from dnatrace.errors import InputError
 from dnatrace.networks.architecture import Architecture
+from dnatrace.networks.decoder import is_decoder
 from dnatrace.networks.model_file import SUFFIX
 from dnatrace.networks.runtime import DEFAULT_MODEL, Model, load_model, model_path
 from dnatrace.runs.progress import Track
@@ -72,6 +73,8 @@ def choose_models(model: str | None) -> tuple[Model, ...]:
         if other.resolve() == path.resolve():
             continue
         try:
+            if is_decoder(other):
+                continue
             beside = load_model(other)
         except InputError as error:
             _LOG.warning("passed over: %s", error)

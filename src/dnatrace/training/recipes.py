@@ -144,6 +144,11 @@ def train_models(
 def _keep_models(order: Order) -> None:
     """Raise if a model would be replaced, unless this order made it before it was killed."""
     paths = {variant: order.model(variant) for variant in order.variants}
+    for variant, model in paths.items():  # a curve without its model is that of another one
+        curves = [order.out / f"{order.name(variant)}.{ending}" for ending in ("csv", "svg")]
+        for path in curves if not model.exists() else ():
+            if path.exists() and not order.checkpoint(variant).exists():
+                raise InputError(f"{path}: exists already; --force replaces it")
     left = [v for v, path in paths.items() if order.checkpoint(v).exists() or not path.exists()]
     for variant, path in paths.items():
         if not path.exists():
