@@ -251,3 +251,52 @@ def test_an_interrupted_run_says_that_it_resumes_if_it_does(tmp_path, monkeypatc
     done = run("run", "-q", *options, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (130, f"dnatrace: interrupted{told}\n")
     assert (tmp_path / "c").exists() == bool(told)
+
+
+class Remembers:
+    """A ranker with arrays, lists and a generator of its own."""
+
+    def init(self, n_people, n_days):
+        del n_days
+        self.n_people, self.seen, self.draws = n_people, [], np.random.default_rng(5)
+
+    def rank(self, day, contacts, tests, data):
+        self.seen.append((day, len(contacts), len(tests)))
+        data["logger"].debug("day %d", day)
+        return self.draws.random(self.n_people)
+
+
+class HoldsFunction:
+    """A ranker whose state cannot be written."""
+
+    def init(self, n_people, n_days):
+        del n_days
+        self.rank_all = lambda: np.zeros(n_people)
+
+    def rank(self, day, contacts, tests):
+        del day, contacts, tests
+        return self.rank_all()
+
+
+def test_a_run_of_a_ranker_resumes(tmp_path):
+    """What it was given, a logger, could be written and not be read: the run was lost."""
+
+    def stop(row):
+        if row["day"] == 5:
+            raise KeyboardInterrupt
+
+    config, about = dt.RunConfig(**SMALL), {"method": Remembers(), "name": "remembers 1"}
+    path = tmp_path / "c"
+    with pytest.raises(KeyboardInterrupt):
+        dt.run(config, **about, checkpoint=path, checkpoint_every=2, watch=stop)
+    assert path.exists()
+    resumed = dt.run(config, **about, checkpoint=path, checkpoint_every=2)
+    assert resumed.daily == dt.run(config, **about).daily
+
+
+def test_a_ranker_that_cannot_resume_is_told_before_the_run(tmp_path):
+    path, days = tmp_path / "c", []
+    given = {"method": HoldsFunction(), "name": "holds 1", "watch": days.append}
+    with pytest.raises(InputError, match=r"c: a run of this object cannot resume: .*lambda"):
+        dt.run(dt.RunConfig(**SMALL), **given, checkpoint=path)
+    assert (days, path.exists()) == ([], False)

@@ -17,8 +17,9 @@ import dnatrace as dt
 from dnatrace import cli
 from dnatrace.cli._command import table
 from dnatrace.errors import InputError
+from dnatrace.methods.catalogue import METHODS
 from dnatrace.runs import console, needs, presentation
-from dnatrace.runs.config import RunConfig
+from dnatrace.runs.config import load_config
 from dnatrace.runs.console import print_table
 from dnatrace.runs.parameters import described_settings
 from dnatrace.runs.quantities import DAILY, SUMMARY
@@ -653,14 +654,14 @@ def test_the_top_of_a_drawn_curve_is_its_largest_value():
     assert presentation.sparkline(curve).endswith("  (top 40)")
 
 
-def test_many_first_infections_matter_to_methods_that_read_messages():
-    told = presentation.first_infections_line(
-        RunConfig(method="fn", people=100, initially_infected=30), 100
-    )
-    assert told.startswith("30 of 100 people are infected at first")
-    for method in ("none", "public-only"):
-        config = RunConfig(method=method, people=100, initially_infected=30)
-        assert presentation.first_infections_line(config, 100) is None
+def test_many_first_infections_matter_to_methods_that_hear_contacts():
+    for method in METHODS.names:
+        given = {"method": method, "people": 100, "initially_infected": 30}
+        told = presentation.first_infections_line(load_config(overrides=given), 100)
+        if method in ("none", "random", "oracle", "public-only", "public-facts"):
+            assert told is None
+        else:
+            assert told.startswith("30 of 100 people are infected at first")
 
 
 def test_a_list_tells_apart_what_only_some_runs_have(tmp_path):
@@ -698,3 +699,13 @@ def test_completion_of_another_shell_is_refused(option):
     done = run(option, "zsh")
     line = f"{option} stands alone: it is for the shell in which it runs"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
+
+
+@pytest.mark.parametrize("words", [("--people", "500.000"), ("--days", "20.0"), ("--seed=1.0",)])
+def test_a_whole_number_has_no_point(words):
+    """500.000 is half a million to many, and was 500."""
+    done = run("run", "--preset", "quick", *words)
+    name, text = "=".join(words).split("=")
+    line = f"{name}: '{text}' is not a whole number; large ones may be as 500_000"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
+    assert run("config", "schema", "--quiet").returncode == 0

@@ -137,3 +137,17 @@ def test_a_foreign_page_is_kept_under_either_ending(tmp_path):
     done = run("list", "runs", cwd=tmp_path)
     line = "warning: runs/0123456789abcdef: is not a complete run; this run is left out\n"
     assert (done.returncode, done.stderr) == (0, line)
+
+
+def test_a_report_that_somebody_edited_is_kept(tmp_path):
+    small = ("run", "--people", 60, "--days", 3, "--method", "none", "-q", "--out", "runs")
+    assert run(*small, cwd=tmp_path).returncode == 0
+    for words, path in (((), "runs/report.html"), (("--out", "page.html"), "page.html")):
+        for _ in range(2):  # as it was written it is replaced
+            assert run("report", "runs", *words, cwd=tmp_path).returncode == 0
+        page = tmp_path / path
+        page.write_text(page.read_text("utf-8").replace("</h1>", "</h1><p>Mine.</p>"), "utf-8")
+        done = run("report", "runs", *words, cwd=tmp_path)
+        assert done.stderr == f"dnatrace: {path}: exists already; --force replaces it\n"
+        assert "Mine." in page.read_text("utf-8")
+        assert run("report", "runs", *words, "--force", cwd=tmp_path).returncode == 0

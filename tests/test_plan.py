@@ -461,7 +461,8 @@ def test_positive_results_and_full_quarantine_are_told(plan):
 
 
 def test_what_staff_do_is_told_where_there_are_any(tmp_path):
-    school = World(scenario="school-term", overrides=TINY | {"people": 100, "days": 6})
+    more = {"people": 100, "days": 6, "policy.manual.capacity": 0.05}
+    school = World(scenario="school-term", overrides=TINY | more)
     found = planned(tmp_path, world=school, effort=Effort(evaluations=4, seeds=1, first_seeds=1))
     for staff, told in ((True, "as in the scenario"), (False, "no longer")):
         action = Action(staff=staff)
@@ -597,3 +598,28 @@ def test_staff_are_named_only_where_the_scenario_has_them(plan):
     """The key is null in plan.json where nobody traces by hand."""
     assert not has_staff(plan.world.usual)
     assert words.action_values(plan.action, plan)["staff_trace"] is None
+
+
+def test_staff_who_may_send_nobody_home_do_not_trace():
+    """A plan told them to trace on, and that those who are sent home learn of a case."""
+    school = World(scenario="school-term", overrides=TINY | {"people": 3000})
+    assert has_staff(school.usual)
+    none = Budgets(tests=0.02, quarantine=0.0, epsilon=0.0)
+    action = Action().plain(none, school.usual.n_people)
+    config = action.config(school, none)
+    assert config.policy.manual.capacity == 0.0
+    assert not config.tells_of_cases
+    told = " ".join(instructions.to_do(action, school, none))
+    assert "Staff trace contacts by hand no longer." in told
+    few = World(scenario="school-term", overrides=TINY | {"people": 100})
+    assert not has_staff(few.usual)
+
+
+def test_what_staff_are_worth_is_measured():
+    """As of every other part: a plan could advise to drop tests, never tracers who do nothing."""
+    school = World(scenario="school-term", overrides=TINY | {"people": 3000})
+    budgets = Budgets(tests=0.02, quarantine=0.05, epsilon=0.0)
+    found = comparison.neighbours(Action(), school, budgets)
+    assert {step.key: step.text for step in found.steps}["no staff"] == "tracing by staff"
+    assert found.configs["no staff"].policy.manual.capacity == 0.0
+    assert "no staff" not in comparison.neighbours(Action(staff=False), school, budgets).configs

@@ -7,9 +7,12 @@ import pytest
 
 import dnatrace as dt
 from dnatrace.errors import InputError
+from dnatrace.runs import notices
 from dnatrace.runs.config import RunConfig, load_config
 from dnatrace.runs.nesting import flatten
+from dnatrace.runs.run import run
 from dnatrace.runs.scenarios import ALIASES, read_scenario, scenario_names
+from dnatrace.runs.store import write_run
 from dnatrace.settings import Settings, setting
 from dnatrace.sweeps.sweep import expand
 
@@ -149,3 +152,20 @@ def test_every_scenario_runs(name):
     result = dt.run(config)
     assert result.summary["people"] == 300
     assert result.summary["attack_rate"] > 0
+
+
+def test_a_scenario_over_a_list_has_no_more_first_infections_than_people(tmp_path, caplog):
+    """All 20 people of a list were infected on day 0 without a word, and 50 were stored."""
+    contacts = tmp_path / "c.csv"
+    rows = "".join(f"{i},{(i + 1) % 20},0\n{(i + 1) % 20},{i},0\n" for i in range(20))
+    contacts.write_text("sender,receiver,day\n" + rows)
+    replay = {"simulator.name": "replay", "simulator.contacts": str(contacts), "method": "none"}
+    notices._TOLD.clear()
+    config = load_config(scenario="variant", overrides=replay | {"days": 3})
+    assert config.initially_infected == 20
+    told = "infects 50 of 10,000 people at first, and 20 of the 20 here; initially_infected=1 is"
+    assert told in caplog.text
+    assert "simulator.variant.first=1 is nearest to the same share" in caplog.text
+    stored = write_run(run(config), tmp_path / "runs")
+    again = load_config(file=stored / "config.json")
+    assert again.digest == config.digest == stored.name

@@ -144,6 +144,14 @@ def _refuse_unreadable(given: dict[str, Any]) -> None:
                 raise InputError(f"{name.replace('_', '-')}: {why}; LC_ALL=C.UTF-8 may")
 
 
+def _refuse_fraction(option: Any, text: Any) -> None:
+    """Raise for a whole number with a point: 500.000 is half a million to many, and was 500."""
+    kind = getattr(getattr(option, "type_descriptor", None), "annotation", None)
+    if kind is int and isinstance(text, str) and "." in text:
+        name = max(option.opts, key=len)
+        raise InputError(f"{name}: {text!r} is not a whole number; large ones may be as 500_000")
+
+
 def _from_home(value: Any) -> Any:
     """Return a path with the home directory for ~, as in `--out=~/runs`, where no shell puts it."""
     return value.expanduser() if isinstance(value, Path) else value
@@ -182,8 +190,11 @@ class Command(TyperCommand):
         rest = super().parse_args(ctx, args)
         _refuse_unreadable(ctx.params)
         ctx.params = {name: _from_home(value) for name, value in ctx.params.items()}
+        texts, _, order = self.make_parser(ctx).parse_args(given)
+        for option in self.params:
+            _refuse_fraction(option, texts.get(option.name))
         if not ctx.params.get("quiet"):
-            _tell_repeated(self.make_parser(ctx).parse_args(given)[2])
+            _tell_repeated(order)
         return rest
 
     def get_params(self, ctx: Any) -> list[Any]:

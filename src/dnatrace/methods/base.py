@@ -177,6 +177,9 @@ class MethodSettings(Plugin):
     # What its messages are made of; `exchange_kind` where that depends on the settings.
     exchange: ClassVar[ExchangeKind] = ExchangeKind.ROUNDS
     gives_tests: ClassVar[bool] = True
+    # Whether anything that contacts tell has an effect, by messages of the run or exchanges of its
+    # own.
+    hears_contacts: ClassVar[bool] = True
     # Whether what phones believe about transmission, p1, has an effect with that exchange.
     reads_transmission: ClassVar[bool] = True
     # Whether the phones' model of the disease, p0, g and h, has an effect; no message does without.

@@ -14,6 +14,7 @@ from dnatrace.settings import setting
 class RandomSettings(MethodSettings):
     """Tests at random."""
 
+    hears_contacts: ClassVar[bool] = False
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
     reads_test_errors: ClassVar[bool] = False
@@ -27,6 +28,7 @@ class RandomSettings(MethodSettings):
 class NoneSettings(MethodSettings):
     """No tests; scores do not matter."""
 
+    hears_contacts: ClassVar[bool] = False
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
     reads_test_errors: ClassVar[bool] = False

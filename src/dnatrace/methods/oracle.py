@@ -16,6 +16,7 @@ from dnatrace.settings import setting
 class OracleSettings(MethodSettings):
     """Perfect knowledge."""
 
+    hears_contacts: ClassVar[bool] = False
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
     reads_test_errors: ClassVar[bool] = False

@@ -23,6 +23,7 @@ FLOOR = "public-facts"
 class PublicFactsSettings(MethodSettings):
     """The decoder of `headcount` without messages, trained on the same runs."""
 
+    hears_contacts: ClassVar[bool] = False
     reads_transmission: ClassVar[bool] = False
     reads_model: ClassVar[bool] = False
     read_by_content: ClassVar[tuple[str, ...]] = ("decoder",)

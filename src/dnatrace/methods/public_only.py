@@ -1,7 +1,7 @@
 """`public-only`: own tests and contact counts alone, which a private method must beat."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dnatrace.methods.base import Method, PublicFacts, Setup
 from dnatrace.methods.kinds import Floats, PublicMethod
@@ -17,6 +17,7 @@ from dnatrace.settings import setting
 class PublicOnlySettings(ReferenceSettings):
     """Factorised Neighbours without messages."""
 
+    hears_contacts: ClassVar[bool] = False
     name: Literal["public-only"] = setting("public-only", NAME)
 
     @property

@@ -95,7 +95,7 @@ class Action:
         household_trigger: what sends housemates home.
         by_score: the share of the budget of quarantine that the highest scores may fill.
         score_days: how long people with the highest scores stay at home.
-        staff: whether staff of the scenario trace contacts.
+        staff: whether staff of the scenario trace contacts; no, where nobody may be in quarantine.
     """
 
     method: str = NO_SCORES
@@ -122,7 +122,7 @@ class Action:
         if budgets.tests == 0.0 or action.tests == 0.0:
             action = replace(action, tests=0.0, for_scores=0.0, to_release=0.0, waits=False)
         if not is_somebody(budgets.quarantine, people):
-            action = replace(action, waits=False, household_days=0, by_score=0.0)
+            action = replace(action, waits=False, household_days=0, by_score=0.0, staff=False)
         if action.method == NO_SCORES:
             action = replace(action, for_scores=0.0, by_score=0.0)
         if action.household_days == 0:
@@ -183,7 +183,8 @@ class Action:
         }
         settings |= {f"policy.{name}.adherence": share for name, share in follows.items()}
         settings |= {f"policy.{name}.negative_ends": self.negative_ends for name in SENDS_HOME}
-        settings |= {} if self.staff else {"policy.manual.capacity": 0.0}
+        staff = self.staff and has_staff(world.usual)
+        settings |= {} if staff else {"policy.manual.capacity": 0.0}
         if self.epsilon > 0.0:
             settings |= {"epsilon": self.epsilon, "unit": "person"}
         return settings
@@ -209,8 +210,11 @@ def follow(usual: RunConfig, lever: str) -> float:
 
 
 def has_staff(usual: RunConfig) -> bool:
-    """Return whether staff of the scenario trace contacts by hand."""
-    return isinstance(usual.policy, LeversSettings) and usual.policy.manual.is_on
+    """Return whether staff of the scenario trace contacts by hand, of one case per day or more."""
+    policy = usual.policy
+    if not isinstance(policy, LeversSettings) or not policy.manual.is_on:
+        return False
+    return is_somebody(policy.manual.capacity, usual.n_people)
 
 
 def people_ask(usual: RunConfig) -> bool:

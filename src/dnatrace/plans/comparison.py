@@ -18,6 +18,7 @@ from dnatrace.plans.actions import (
     NO_SCORES,
     Action,
     World,
+    has_staff,
     is_somebody,
 )
 from dnatrace.plans.budgets import Budgets
@@ -93,7 +94,7 @@ def neighbours(action: Action, world: World, budgets: Budgets) -> Neighbours:
         text += f"instead of {share(budgets.quarantine)})"
         add("more quarantine", text, action.config(world, wider), more=True)
     people = world.usual.n_people
-    for key, (text, without) in _without(action).items():
+    for key, (text, without) in _without(action, world).items():
         add(key, text, without.plain(budgets, people).config(world, budgets), more=False)
     return Neighbours(configs=configs, steps=steps)
 
@@ -124,7 +125,7 @@ def not_measured(action: Action, world: World, budgets: Budgets) -> list[str]:
     return lines
 
 
-def _without(action: Action) -> dict[str, tuple[str, Action]]:
+def _without(action: Action, world: World) -> dict[str, tuple[str, Action]]:
     """Return the plan without each of its parts, and what the part is called."""
     found: dict[str, tuple[str, Action]] = {}
     if action.household_days:
@@ -135,6 +136,8 @@ def _without(action: Action) -> dict[str, tuple[str, Action]]:
     if action.waits:
         text = "waiting at home for the result"
         found["no waiting"] = (text, replace(action, waits=False))
+    if action.staff and has_staff(world.usual):
+        found["no staff"] = ("tracing by staff", replace(action, staff=False))
     if action.tests:
         found["no tests"] = ("all tests", replace(action, tests=0.0))
     if action.uses_scores:

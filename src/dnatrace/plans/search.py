@@ -238,7 +238,8 @@ class Search:
         may_end = some and (days or filled)
         ends = trial.suggest_categorical("negative_ends", [False, True]) if may_end else False
         release = trial.suggest_float("to_release", 0.0, 0.5, step=SIZE) if ends else 0.0
-        staff = trial.suggest_categorical("staff", [True, False]) if has_staff(usual) else True
+        may_trace = has_staff(usual) and home
+        staff = trial.suggest_categorical("staff", [True, False]) if may_trace else True
         return Action(
             method=method,
             epsilon=share * self.budgets.epsilon,

@@ -32,6 +32,7 @@ from dnatrace.sweeps.naming import Names, short, written
 
 _PACKAGE = "dnatrace.report"
 _GENERATOR, _HEAD_BYTES = b'<meta name="generator" content="dnatrace ', 4096
+_UNSIGNED = '<meta name="dnatrace-page" content="0000000000000000">'
 _DIGEST = re.compile(rb"<td><code>([0-9a-f]{16})</code></td>")  # of each run on a page
 SIMULATED = "SIMULATION: proved for ideal noise, the noise of the runs protects nobody"
 
@@ -134,7 +135,7 @@ def render(
     styles = asset("report.css")
     scripts = "".join(asset(name) for name in ("scales.js", "charts.js", "report.js"))
     page = environment().get_template("report.html")
-    return page.render(
+    text = page.render(
         **data,
         groups=groups,
         baseline=baseline,
@@ -159,6 +160,7 @@ def render(
         figures=_figures(groups),
         provenance=_provenance(groups),
     )
+    return _signed(text)
 
 
 def _privacy(group: Group) -> dict[str, Any]:
@@ -328,8 +330,27 @@ def _provenance(groups: Sequence[Group]) -> dict[str, Any]:
     return {"codes": len(codes), "libraries": libraries}
 
 
+def _signed(text: str) -> str:
+    """Return a page that says by its digest whether somebody has edited it since."""
+    return text.replace(_UNSIGNED, _UNSIGNED.replace("0" * 16, _digest(text)), 1)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
+
+
+def _is_as_written(page: bytes) -> bool:
+    """Whether nobody has edited a page; older versions did not sign theirs."""
+    text = page.decode("utf-8", "replace")
+    found = re.search(_UNSIGNED.replace("0" * 16, "([0-9a-f]{16})"), text)
+    return found is None or _digest(text.replace(found[0], _UNSIGNED, 1)) == found[1]
+
+
 def is_page_of(path: Path, directory: Path) -> bool:
-    """Whether a file is a page that this package wrote of this store: every run on it is there."""
+    """Whether a file is a page that this package wrote of this store: every run on it is there.
+
+    A page that somebody has edited is theirs.
+    """
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -338,4 +359,6 @@ def is_page_of(path: Path, directory: Path) -> bool:
     own = path.resolve().parent == directory.resolve()  # the page that a store keeps of itself
     names = [directory] if is_complete(directory) else stored_runs(directory)
     shown = set(_DIGEST.findall(page))
-    return bool(page) and (own or (bool(shown) and shown <= {one.name.encode() for one in names}))
+    if not page or not _is_as_written(page):
+        return False
+    return own or (bool(shown) and shown <= {one.name.encode() for one in names})

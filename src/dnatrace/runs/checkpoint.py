@@ -36,6 +36,11 @@ _FIRST_LINE = b"dnatrace checkpoint\n"
 _LAST_LINE = b"\nend of checkpoint\n"
 _ROOMS = ("dnatrace", "numpy", "collections")
 _BUILTINS = ("bytearray", "complex", "frozenset", "object", "range", "set", "slice")
+_OF_GENERATORS = (
+    *("__generator_ctor", "__bit_generator_ctor", "__randomstate_ctor"),
+    *("PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"),
+    *("SeedSequence", "__pyx_unpickle_SeedSequence"),
+)
 _LOG = logging.getLogger(__name__)
 
 
@@ -65,12 +70,14 @@ class Checkpoint:
         digest: the digest of the configuration.
         every: how many days pass between two checkpoints.
         packages: the packages of plug-ins whose classes may be in it.
+        of_object: whether the method was given as an object.
     """
 
     path: Path
     digest: str
     every: int = DEFAULT_EVERY
     packages: tuple[str, ...] = field(default=())
+    of_object: bool = False
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -84,6 +91,22 @@ class Checkpoint:
             kind = type(simulator).__name__
             raise InputError(f"{self.path}: a run of the simulator {kind} cannot resume")
 
+    def check_object(self, state: Any) -> None:
+        """Raise unless what an object keeps from day to day can be written and read back.
+
+        The state of the first day is tried; our own methods need no trial.
+        """
+        if not self.of_object:
+            return
+        file = io.BytesIO()
+        try:
+            _Writer(file, protocol=5).dump(state)
+            file.seek(0)
+            _Reader(file, (*_ROOMS, *self.packages)).load()
+        except (pickle.PickleError, ValueError, TypeError, AttributeError) as error:
+            why = " ".join(str(error).split())
+            raise InputError(f"{self.path}: a run of this object cannot resume: {why}") from None
+
     def save(self, begun: Begun, seconds: float = 0.0) -> None:
         """Write a run at the end of a day, after `seconds` of this process, whole or not at all.
 
@@ -94,7 +117,7 @@ class Checkpoint:
         about = {"version": __version__, "commit": commit(), "digest": self.digest}
         with files.replacing(self.path) as temporary, temporary.open("wb") as file:
             file.write(_FIRST_LINE + json.dumps(about | {"day": begun.state.day}).encode() + b"\n")
-            pickle.Pickler(file, protocol=5).dump(content)
+            _Writer(file, protocol=5).dump(content)
             file.write(_LAST_LINE)
 
     def resume(self, begun: Begun) -> Begun:
@@ -155,12 +178,24 @@ class Checkpoint:
                     partial.unlink()
 
 
+class _Writer(pickle.Pickler):
+    """Write loggers, which rankers are given, by their names."""
+
+    def persistent_id(self, thing: Any) -> str | None:
+        """Return the name of a logger; None for anything else."""
+        return thing.name if isinstance(thing, logging.Logger) else None
+
+
 class _Reader(pickle.Unpickler):
     """Read arrays and classes of some packages, and nothing else that could run code."""
 
     def __init__(self, file: IO[bytes], packages: tuple[str, ...]) -> None:
         super().__init__(file)
         self._packages = packages
+
+    def persistent_load(self, name: Any) -> Any:
+        """Return the logger of a name."""
+        return logging.getLogger(str(name))
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class, or raise if it belongs to another package."""
@@ -175,6 +210,8 @@ class _Reader(pickle.Unpickler):
 
 
 def _is_array_maker(module: str, name: str) -> bool:
+    if module.startswith("numpy.random."):  # a generator, as rankers keep one
+        return name in _OF_GENERATORS
     return name in {"dtype", "ndarray", "_frombuffer", "_reconstruct", "scalar"} and (
         module in {"numpy", "numpy._core.numeric", "numpy._core.multiarray"}
     )

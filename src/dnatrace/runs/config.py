@@ -266,6 +266,15 @@ class RunConfig(Settings):
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def _of_those_there(config: RunConfig) -> RunConfig:
+    """Return a configuration with no more first infections than a list has people."""
+    first = config.initially_infected
+    people = None if first is None or config.n_people else config.simulator.own_people()
+    if first is None or people is None or first <= people:
+        return config
+    return config.model_copy(update={"initially_infected": people})
+
+
 def usual_first_infections(people: int) -> int:
     """Return how many of so many people are infected on day 0 where no number is given."""
     return min(50 if people >= 200_000 else 25 if people >= 100_000 else 5, people)
@@ -373,5 +382,6 @@ def _combined(
     with notices.muted():
         config = RunConfig(**values)
     if not asked:
+        config = _of_those_there(config)
         config.model_fields_set.discard("initially_infected")
     return config, given

@@ -122,9 +122,10 @@ def tell_of_scenario(name: str | None, given: Mapping[str, Any], config: "RunCon
 
     Or for a smaller one: their number is as sourced, not in proportion to the people of a run.
     """
-    if name is None or config.n_people is None:
+    if name is None:
         return
-    for line in _of_counts(read_scenario(name), flatten(given), config, config.n_people):
+    people = config.n_people or config.simulator.own_people()
+    for line in _of_counts(read_scenario(name), flatten(given), config, people) if people else ():
         if line not in _TOLD:
             _LOG.warning("%s", line)
             _TOLD.add(line)

@@ -57,7 +57,7 @@ def show_run(result: RunResult) -> None:
 def first_infections_line(config: RunConfig, people: int) -> str | None:
     """Return that more are infected at first than phones expect, if so; None else."""
     first = min(config.n_initially_infected, people)
-    if first <= _MANY_AT_FIRST * people or not config.method.reads_messages:
+    if first <= _MANY_AT_FIRST * people or not config.method.hears_contacts:
         return None
     return (
         f"{first:,} of {people:,} people are infected at first, more than phones expect: what they "

@@ -202,6 +202,7 @@ def _run_days(
     begun = Begun(loop=loop, state=loop.start(), meter=meter, ledger=Ledger())
     if kept is not None:
         kept.check(loop.simulator)
+        kept.check_object(begun.state.method)
         begun = kept.resume(begun)
     state, ledger = begun.state, begun.ledger
     left = range(state.day + 1, n_days + 1)
@@ -246,6 +247,7 @@ def _checkpoint(
         digest=config.digest,
         every=DEFAULT_EVERY if every is None else every,
         packages=tuple(sorted(packages)),
+        of_object=method is not None,
     )
 
 

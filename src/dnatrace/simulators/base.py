@@ -174,6 +174,10 @@ class SimulatorSettings(Plugin):
         """Return its settings that count people, by key: none may exceed the population."""
         return {}
 
+    def own_people(self) -> int | None:
+        """Return how many people there are where it decides that and can say so beforehand."""
+        return None
+
     @abstractmethod
     def build(self, setup: SimulatorSetup) -> Simulator:
         """Return the simulator of these settings on day 0."""

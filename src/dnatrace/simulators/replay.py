@@ -127,14 +127,26 @@ class ReplaySettings(SimulatorSettings):
     def notices(self, n_days: int) -> list[str]:
         """Return possible slips in the list; whether it can be read is `build`'s to say."""
         path = Path(self.contacts or "")
-        try:
-            first, told = _looked_at(self.model_dump_json(), path.stat().st_mtime_ns)
-        except (OSError, InputError):
+        if (look := self._look()) is None:
             return []
+        first, told, _ = look
         if first is None or first < n_days:
             return told
         begins = f"begins on day {first}, after the {n_days} days of the run (days count from 0)"
         return [f"{path}: {begins}: nobody meets anybody", *told]
+
+    def own_people(self) -> int | None:
+        """Return how many people the list has; None if it cannot be read."""
+        look = self._look()
+        return None if look is None else look[2]
+
+    def _look(self) -> "tuple[int | None, list[str], int] | None":
+        """Return the first day of the list, possible slips and its people; None if unreadable."""
+        try:
+            changed = Path(self.contacts or "").stat().st_mtime_ns
+            return _looked_at(self.model_dump_json(), changed)
+        except (OSError, InputError):
+            return None
 
     def read(self) -> lists.Lists:
         """Return the list, worded as these settings say."""
@@ -155,15 +167,16 @@ class ReplaySettings(SimulatorSettings):
 
 
 @lru_cache(maxsize=8)  # the runs of a sweep share a list
-def _looked_at(settings: str, changed: int) -> tuple[int | None, list[str]]:
-    """Return the first day of a list that was last changed then, and possible slips in it.
+def _looked_at(settings: str, changed: int) -> tuple[int | None, list[str], int]:
+    """Return the first day of a list that was last changed then, possible slips, and its people.
 
     A list without rows has no first day.
     """
     del changed
     read = ReplaySettings.model_validate_json(settings).read()
-    days = read.contacts.columns["day"]
-    return int(days.min()) if days.size else None, slips.possible_slips(read)
+    senders, receivers, days = (read.contacts.columns[c] for c in tables.CONTACT_COLUMNS)
+    first = int(days.min()) if days.size else None
+    return first, slips.possible_slips(read), tables.infer_people(senders, receivers)
 
 
 class Replay(People):
