@@ -494,7 +494,7 @@ def test_extreme_values_are_refused_in_one_line(tmp_path, arguments):
         (
             "dpfn-s",
             "linear",
-            "no bound for one test of a person (measured with noise for ε = 1 per release: ",
+            "no bound for one test of a person (measured with noise for ε = 1 per release at δ",
         ),
         ("headcount", "daily", "ε = 2.95 for one test of a person, so far, against one receiver"),
         ("dpfn-s", "as_published", "NOT SOUND. Stated ε = 1 per release"),

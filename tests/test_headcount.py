@@ -551,7 +551,7 @@ def test_it_is_the_default_and_the_preset_of_a_lifetime_promises_a_person_1():
     tally = run(RunConfig(method="tally", people=200, days=4, initially_infected=9))
     told = guarantees.state(tally.config, tally.ledger)
     assert "One person: no bound." in told
-    assert "measured with noise for ε = 1 per release: ε = 167 against their partner" in told
+    assert "exactly calibrated: ε = 167 against their partner" in told
     assert "(measured with noise" in privacy_line(tally.summary["privacy"])
     stored = guarantees.ledger_table(tally.config, tally.ledger)["person_measured"]
     assert stored == tally.summary["privacy"]["person_measured"]

@@ -334,3 +334,13 @@ def test_an_audit_of_nothing_and_options_of_another_audit_are_refused():
     done = run("audit", "--world", "met-once", "--releases", "5")
     assert done.returncode == 2
     assert "a world has tests and releases of its own" in done.stderr
+
+
+def test_a_closed_loop_refuses_levers():
+    """They were accepted and recorded as audited, and nobody was told of a case."""
+    words = ("audit", "--world", "couple", "--closed-loop", "--draws", 100)
+    levers = ("--set", "policy.name=levers", "--set", "policy.household.days=10")
+    for chosen in (levers, (*levers, "--method", "tally")):
+        done = run(*words, *chosen)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith("dnatrace: --closed-loop: levers are not played: ")

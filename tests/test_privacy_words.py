@@ -544,3 +544,52 @@ def test_a_statement_without_a_run_says_what_was_played_and_knows_the_floor():
     )
     assert "not measured in this setting" not in done.stdout
     assert "Floor" in done.stdout or "FLOOR" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "other"),
+    [
+        ({}, False),
+        ({"delta": 0.01}, True),
+        ({"epsilon": 2.0}, True),
+        ({"privacy": {"calibration": "classical"}}, True),
+    ],
+)
+def test_a_measured_value_names_its_noise(given, other):
+    """With δ = 0.01 in the configuration, what was measured at 0.001 stood beside it as its own."""
+    told = beside_no_bound(RunConfig(method="dpfn-s", **given))
+    assert told.startswith(
+        "measured with noise for ε = 1 per release at δ = 0.001, exactly calibrated"
+    )
+    assert (", which is not that of this run: ε = " in told) == other
+
+
+@pytest.mark.parametrize(
+    ("levers", "said"),
+    [
+        ({"household": {"days": 5}}, "somebody they met or live with tested positive."),
+        (
+            {"household": {"days": 5, "trigger": "symptoms"}},
+            "somebody they live with has symptoms, even of another illness.",
+        ),
+        (
+            {"household": {"days": 5, "trigger": "symptoms"}, "manual": {"capacity": 0.1}},
+            "somebody they met tested positive, and somebody they live with has symptoms, even of",
+        ),
+    ],
+)
+def test_what_people_are_told_is_what_levers_tell(levers, said):
+    """Symptoms are no test results: what is disclosed was named wrongly."""
+    config = RunConfig(method="headcount", policy={"name": "levers"} | levers)
+    told = guarantees._beside_scores(config)
+    assert f"{guarantees.BESIDE_SCORES} {said}" in told
+
+
+def test_news_have_no_exchange(caplog):
+    """Of `rounds` the statement said that there are none, and guarantees.md that nothing holds."""
+    given = {"method": "headcount", "release": "news", "seir": {"exchange": "rounds"}}
+    config = load_config(overrides=given)
+    assert "seir.exchange has no effect with method 'headcount'" in caplog.text
+    assert config.digest == load_config(overrides={"method": "headcount", "release": "news"}).digest
+    assert config.own_tests
+    assert not load_config(overrides=given | {"release": "daily"}).own_tests

@@ -76,7 +76,8 @@ def audit(
             raise InputError(f"{out}: the name must end in .json")
         keep_inputs(out, config.files, force=force)
     if _is_end_to_end(config, world, closed_loop):
-        _check_end_to_end(config, usual=(chosen, releases) == (OwnTests.NONE, 1))
+        usual = (chosen, releases) == (OwnTests.NONE, 1)
+        _check_end_to_end(config, closed_loop=closed_loop, usual=usual)
         values = _person(config, world, closed_loop=closed_loop, draws=draws, confidence=confidence)
         shown = _person_words(values)
     else:
@@ -95,10 +96,15 @@ def _is_end_to_end(config: "RunConfig", world: str | None, closed_loop: bool) ->
     return world is not None or closed_loop or config.privacy.unit.value == "person"
 
 
-def _check_end_to_end(config: "RunConfig", *, usual: bool) -> None:
-    """Raise if nothing is claimed, or if an option of the other audit is given."""
+def _check_end_to_end(config: "RunConfig", *, closed_loop: bool, usual: bool) -> None:
+    """Raise if nothing is claimed, or if an option of the other audit or a lever is given."""
     if not config.method.adds_noise:
         raise InputError(f"method '{config.method.name}' claims nothing: nothing to audit")
+    if closed_loop and config.policy.keeps_diary:
+        raise InputError(
+            "--closed-loop: levers are not played: nobody is told of a case or stays at home; "
+            "without them, --set method.decoder names the decoder that is to be attacked"
+        )
     if not usual:
         raise InputError("--own-tests, --releases: a world has tests and releases of its own")
 

@@ -211,6 +211,11 @@ class MethodSettings(Plugin):
         return self.reads_model
 
     @property
+    def reads_exchange(self) -> bool:
+        """Whether messages are made as `seir.exchange` says; else always as `exchange_kind`."""
+        return True
+
+    @property
     def exchange_kind(self) -> ExchangeKind:
         """What messages are made of with these settings, if the configuration does not say."""
         return self.exchange

@@ -65,6 +65,11 @@ class HeadcountSettings(MethodSettings):
     )
 
     @property
+    def reads_exchange(self) -> bool:
+        """Whether messages are those of the run's exchange: news are results, not messages."""
+        return self.release is not HeadcountRelease.NEWS
+
+    @property
     def adds_noise(self) -> bool:
         """Whether scores have noise."""
         return True

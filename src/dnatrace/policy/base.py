@@ -157,6 +157,11 @@ class PolicySettings(Plugin):
         """Whether it tells people, without noise, of a case they met or live with."""
         return self.reads_contacts
 
+    @property
+    def told_of(self) -> str:
+        """What it tells them, where it does."""
+        return "somebody they met or live with tested positive"
+
     def tells_of_cases_in(self, simulator: SimulatorSettings) -> bool:
         """Whether it does so with this simulator, where people may live alone."""
         del simulator

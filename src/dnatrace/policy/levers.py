@@ -63,6 +63,16 @@ class LeversSettings(PolicySettings):
         """Whether contacts or housemates of a case are told of it."""
         return self.reads_contacts or self.household.is_on
 
+    @property
+    def told_of(self) -> str:
+        """What it tells people of others, where it does."""
+        if not self.household.is_on or self.household.trigger is Trigger.POSITIVE:
+            return super().told_of
+        at_home = "somebody they live with has symptoms, even of another illness"
+        return (
+            f"somebody they met tested positive, and {at_home}" if self.reads_contacts else at_home
+        )
+
     def tells_of_cases_in(self, simulator: SimulatorSettings) -> bool:
         """Whether it does so with this simulator; without households nobody is told at home."""
         return self.reads_contacts or (self.household.is_on and simulator.has_households)

@@ -199,7 +199,8 @@ class RunConfig(Settings):
     @property
     def exchange(self) -> ExchangeKind:
         """What messages are made of."""
-        return self.seir.exchange or self.method.exchange_kind
+        chosen = self.seir.exchange if self.method.reads_exchange else None
+        return chosen or self.method.exchange_kind
 
     def effective(self) -> dict[str, Any]:
         """Return plain values of the settings that have an effect, as they are stored."""
@@ -227,6 +228,8 @@ class RunConfig(Settings):
             idle += [("policy", key) for key in self.acting_policy.idle()]
         if self.exchange is not ExchangeKind.ROUNDS or not self.method.reads_messages:
             idle += [("seir", "rounds")]
+        if not self.method.reads_exchange:
+            idle += [("seir", "exchange")]
         if not self.method.reads_model:
             idle += [("seir", key) for key in COURSE]
         if not self.method.reads_transmission and self.exchange is self.method.exchange_kind:

@@ -20,10 +20,7 @@ from dnatrace.runs.floor import beside
 from dnatrace.runs.measured import beside_no_bound
 from dnatrace.runs.sections import PrivacySettings
 
-BESIDE_SCORES = (
-    "In addition to scores, the policy of this run tells people, without noise, that somebody they "
-    "met or live with tested positive. No ε covers that."
-)
+BESIDE_SCORES = "In addition to scores, the policy of this run tells people, without noise, that"
 IN_SCORES = (
     "Scores carry it on: the decoder also reads that a person was told of a case, so whoever sees "
     "a score, such as the person who chooses the tests, can learn from it what its owner was told, "
@@ -147,7 +144,8 @@ def _beside_scores(config: RunConfig) -> str | None:
     """Return what the policy discloses without noise; None when it discloses nothing."""
     if not config.tells_of_cases:
         return None
-    return f"{BESIDE_SCORES} {IN_SCORES}" if _reads_diary(config) else BESIDE_SCORES
+    told = f"{BESIDE_SCORES} {config.policy.told_of}. No ε covers that."
+    return f"{told} {IN_SCORES}" if _reads_diary(config) else told
 
 
 def _reads_diary(config: RunConfig) -> bool:

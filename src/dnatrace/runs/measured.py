@@ -15,9 +15,11 @@ from dnatrace.reference_data import read_table
 from dnatrace.runs.audited import audited_settings
 from dnatrace.runs.config import RunConfig
 from dnatrace.runs.quantities import shown
+from dnatrace.runs.sections import PrivacySettings
 
 TABLE = "person_measured.csv"
 _MEASURES = "`dnatrace audit --world household` does it"
+_NOISE = PrivacySettings()  # with which everything in the table was measured
 # The worlds that are reported, and who the receiver is in them.
 TOLD = {
     "couple": "their partner",
@@ -38,7 +40,8 @@ def figures() -> dict[tuple[str, str, str], float]:
 def beside_no_bound(config: RunConfig) -> str | None:
     """Return what one test of a person was measured to reveal; None for methods without noise.
 
-    The size of the noise may differ from the measured one, which the text names; nothing else may.
+    The size of the noise may differ from the measured one: the text names that, and says where it
+    is another one. Nothing else may.
     """
     if not config.method.adds_noise:
         return None
@@ -49,7 +52,9 @@ def beside_no_bound(config: RunConfig) -> str | None:
         return f"not measured for this variant; {_MEASURES}"
     if not _measured_setting(config):
         return f"not measured for this setting; {_MEASURES}"
-    return f"measured with noise for ε = 1 per release: ε = {', '.join(known)}"
+    noise = f"measured with noise for ε = 1 per release at δ = {_NOISE.delta:g}, exactly calibrated"
+    other = "" if config.privacy.target == _NOISE.target else ", which is not that of this run"
+    return f"{noise}{other}: ε = {', '.join(known)}"
 
 
 def _measured_setting(config: RunConfig) -> bool:
