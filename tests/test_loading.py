@@ -266,3 +266,15 @@ def test_settings_of_a_statement_replace_its_usual_ones():
     done = run(*words)
     assert done.returncode == 0, done.stderr
     assert "From a run of 120 people and 3 days that was made" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["preset", "scenario"])
+def test_what_lies_under_a_configuration_is_no_key_of_it(name):
+    """A key was suggested that has nothing to do with it: 'release' for 'preset'."""
+    told = f"'{name}' is no key of a configuration: give --{name} on the command line, "
+    with pytest.raises(InputError) as raised:
+        RunConfig(**{name: "quick"})
+    assert str(raised.value) == f"{told}dt.load_config({name}=…) in Python"
+    done = run("run", "--set", f"{name}=quick", *("--people", 60, "--days", 2))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"dnatrace: {told}")

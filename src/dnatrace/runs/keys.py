@@ -92,6 +92,11 @@ def within_sections(model: type[Settings]) -> Iterator[str]:
 
 def in_sections(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return keyword arguments as nested values, short names in the sections they belong to."""
+    for name in (one for one in ("preset", "scenario") if one in given):
+        raise InputError(
+            f"'{name}' is no key of a configuration: give --{name} on the command line, "
+            f"dt.load_config({name}=…) in Python"
+        )
     pieces = {key: _piece(key, value) for key, value in given.items()}
     _refuse_different(pieces)
     placed: dict[str, Any] = {}
