@@ -708,4 +708,13 @@ def test_a_whole_number_has_no_point(words):
     name, text = "=".join(words).split("=")
     line = f"{name}: '{text}' is not a whole number; large ones may be as 500_000"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dnatrace: {line}\n")
-    assert run("config", "schema", "--quiet").returncode == 0
+
+
+def test_the_usual_first_infections_of_a_list_are_no_more_than_its_people(tmp_path):
+    (tmp_path / "c.csv").write_text("sender,receiver,day\n0,1,0\n1,0,0\n1,2,0\n2,1,0\n")
+    replay = ("run", "--simulator", "replay", "--set", "simulator.contacts=c.csv", "--days", 2)
+    for more in ((), ("--set", "initially_infected=1")):
+        done = run(*replay, "--method", "none", *more, "--out", "runs", "-q", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    rows = json.loads(run("list", "runs", "--json", cwd=tmp_path).stdout)["runs"]
+    assert sorted(row["initially_infected"] for row in rows) == [1, 3]

@@ -623,3 +623,12 @@ def test_what_staff_are_worth_is_measured():
     assert {step.key: step.text for step in found.steps}["no staff"] == "tracing by staff"
     assert found.configs["no staff"].policy.manual.capacity == 0.0
     assert "no staff" not in comparison.neighbours(Action(staff=False), school, budgets).configs
+
+
+def test_a_plan_tells_of_settings_that_were_given_and_of_no_others(tmp_path):
+    """82 remarks on what its search had proposed itself stood among its progress."""
+    given = ("--set", "seir.rounds=3", "--set", "policy.quarantine.adherence=0.5")
+    done = command_line.run(*ARGUMENTS, *SMALL, *given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if "no effect" in line]
+    assert told == ["seir.rounds has no effect with method 'headcount'"]

@@ -114,6 +114,8 @@ def test_the_statement_marks_every_unit_whose_cost_is_that_so_far():
     odds = next(p for p in short.split("\n\n") if p.startswith("What that means"))
     assert odds.count("(so far)") == 3
     assert "at δ = 0.001, so far. All of them together" in short
+    person = next(p for p in short.split("\n\n") if p.startswith("One person"))
+    assert person.count("so far") == 3  # the ε, the guesses, and what pooled scores reveal
     _, middle = told(16)
     assert "for one contact over all releases it reaches; " in middle
     assert "on 14 days, so far." in middle

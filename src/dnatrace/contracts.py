@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dnatrace.errors import InputError
-from dnatrace.methods.answers import kind
+from dnatrace.methods.answers import kind, name_of, pair
 from dnatrace.policy.base import FollowsUp, Ids, Policy, Situation
 from dnatrace.privacy.release import Released, require_released
 from dnatrace.records import DayContacts
@@ -21,7 +21,7 @@ from dnatrace.simulators.base import Simulator
 def contacts_of(simulator: Simulator) -> DayContacts:
     """Advance a simulator by a day and return the contacts of the day."""
     contacts: Any = simulator.advance()
-    who = f"{_name(simulator)}.advance"
+    who = f"{name_of(simulator)}.advance"
     if not isinstance(contacts, DayContacts):
         raise InputError(f"{who} must return DayContacts, not {kind(contacts)}")
     if contacts.n_people != simulator.n_people:
@@ -34,8 +34,8 @@ def isolated_by(
     policy: Policy, day: int, state: Any, n_people: int
 ) -> tuple[NDArray[np.bool_], Any]:
     """Return who stays at home on a day, bool [people], and the next state."""
-    who = f"{_name(policy)}.isolate"
-    isolated, after = _pair(policy.isolate(day, state), who, "who stays at home, and the state")
+    who = f"{name_of(policy)}.isolate"
+    isolated, after = pair(policy.isolate(day, state), who, "who stays at home, and the state")
     if not (isinstance(isolated, np.ndarray) and isolated.dtype == np.bool_):
         raise InputError(f"{who} must return who stays at home as bool, not {kind(isolated)}")
     if isolated.shape != (n_people,):
@@ -52,8 +52,8 @@ def chosen_by(
     A policy that follows up, or says that it goes `beyond_capacity`, gives tests for other reasons
     than scores, and has its own limits.
     """
-    who, day = f"{_name(policy)}.choose", situation.day
-    chosen, after = _pair(
+    who, day = f"{name_of(policy)}.choose", situation.day
+    chosen, after = pair(
         policy.choose(released, situation, state), who, "whom to test, and the state"
     )
     if not (isinstance(chosen, np.ndarray) and chosen.ndim == 1 and chosen.dtype.kind in "iu"):
@@ -75,14 +75,6 @@ def check_released(released: Any, method: Any, n_people: int) -> None:
     require_released(released)
     shape = list(released.scores.shape)
     if shape != [n_people]:
-        raise InputError(f"{_name(method)} released scores of shape {shape} for {n_people} people")
-
-
-def _pair(answer: Any, who: str, what: str) -> tuple[Any, Any]:
-    if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise InputError(f"{who} must return two values: {what}; not {kind(answer)}")
-    return answer[0], answer[1]
-
-
-def _name(plugin: Any) -> str:
-    return type(plugin).__name__
+        raise InputError(
+            f"{name_of(method)} released scores of shape {shape} for {n_people} people"
+        )

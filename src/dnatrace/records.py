@@ -41,7 +41,8 @@ class DayContacts:
     appears there twice is two contacts. There is no padding and no cap: 4 bytes per contact plus
     the offsets. The order within a row is the simulator's (`from_pairs` sorts by sender); sums are
     taken in it. Kernels do not look whether ids are in range, so that is checked here, once, and
-    the arrays are copied, so that what is done to the given ones later does not change the day.
+    the arrays are copied, so that what is done to the given ones later does not change the day:
+    one pass over offsets and senders, and as much memory again until the given ones are gone.
 
     Attributes:
         offsets: int32 [people + 1].

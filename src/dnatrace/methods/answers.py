@@ -1,7 +1,8 @@
-"""What methods return, checked before it is used.
+"""What the parts of a method return, checked before it is used.
 
 They may come from other packages: an answer of the wrong kind or shape is one line that names who
-gave it. Cost: a few comparisons per day.
+gave it. `contracts.py` checks what leaves a method, a simulator or a policy. Cost: a few
+comparisons per day, and one pass over scores.
 """
 
 from typing import Any
@@ -9,44 +10,50 @@ from typing import Any
 import numpy as np
 
 from dnatrace.errors import InputError
+from dnatrace.privacy.release import Bounded
 
 
-def pair(answer: Any, method: Any) -> tuple[Any, Any]:
-    """Return the scores and the next state that `scores` must return."""
+def pair(answer: Any, who: str, what: str) -> tuple[Any, Any]:
+    """Return the two values that somebody must return."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise InputError(
-            f"{_name(method)}.scores must return two values: scores, and the next state; not "
-            f"{kind(answer)}"
-        )
+        raise InputError(f"{who} must return two values: {what}; not {kind(answer)}")
     return answer[0], answer[1]
 
 
-def check_query(query: Any, wanted: type, statistic: type, method: Any, n_people: int) -> None:
-    """Raise unless `query` returned a query whose statistic has a value for everybody."""
-    who = f"{_name(method)}.query"
+def scores_and_state(answer: Any, method: Any) -> tuple[Any, Any]:
+    """Return what `scores` must return."""
+    return pair(answer, f"{name_of(method)}.scores", "scores, and the next state")
+
+
+def check_query(query: Any, wanted: type, method: Any) -> None:
+    """Raise unless `query` returned a query."""
     if not isinstance(query, wanted):
-        raise InputError(f"{who} must return a {wanted.__name__}, not {kind(query)}")
-    held = query.statistic  # type: ignore[attr-defined]
-    if held is None:
+        told = f"a {wanted.__name__}, not {kind(query)}"
+        raise InputError(f"{name_of(method)}.query must return {told}")
+
+
+def check_statistic(statistic: Any, method: Any, n_people: int) -> None:
+    """Raise unless the statistic of a query has a value for everybody; None is for nobody."""
+    if statistic is None:
         return
-    if not isinstance(held, statistic):
-        told = f"a {statistic.__name__} or None"
-        raise InputError(f"{who} returned a statistic that must be {told}, not {kind(held)}")
-    shape = list(held.values.shape)  # type: ignore[attr-defined]
+    returned = f"{name_of(method)}.query returned a statistic"
+    if not isinstance(statistic, Bounded):
+        raise InputError(f"{returned} that must be a Bounded or None, not {kind(statistic)}")
+    shape = list(statistic.values.shape)
     if len(shape) not in (1, 2) or shape[-1] != n_people:
-        raise InputError(f"{who} returned a statistic of shape {shape} for {n_people} people")
+        raise InputError(f"{returned} of shape {shape} for {n_people} people")
 
 
 def check_rows(rows: Any, step: str, method: Any, n_people: int) -> None:
     """Raise unless a step after the noise returned rows with a number for everybody."""
     if not _is_numbers(rows) or rows.ndim != 2 or rows.shape[1] != n_people:
         told = f"numbers [rows, people], {n_people} per row, not {kind(rows)}"
-        raise InputError(f"{_name(method)}.{step} must return {told}")
+        raise InputError(f"{name_of(method)}.{step} must return {told}")
 
 
 def check_decoded(scores: Any, method: Any, day: int, n_people: int) -> None:
     """Raise unless `decode` returned a number for everybody, and not NaN for all."""
-    who = f"{_name(method)}.decode"
+    who = f"{name_of(method)}.decode"
     if not _is_numbers(scores) or scores.shape != (n_people,):
         raise InputError(f"{who} must return one number per person, {n_people}, not {kind(scores)}")
     if np.isnan(scores).all():
@@ -64,5 +71,6 @@ def _is_numbers(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
 
 
-def _name(method: Any) -> str:
-    return type(method).__name__
+def name_of(plugin: Any) -> str:
+    """Return what an object is called in messages."""
+    return type(plugin).__name__

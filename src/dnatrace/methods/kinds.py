@@ -62,7 +62,7 @@ class PublicMethod(ABC):
     def release(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Released, Any]:
         """Publish the scores."""
         del secret
-        scores, state = answers.pair(self.scores(public, state), self)
+        scores, state = answers.scores_and_state(self.scores(public, state), self)
         return mechanisms.publish_public(scores, day=public.day), state
 
 
@@ -89,7 +89,7 @@ class OpenMethod(ABC):
     @final
     def release(self, public: PublicFacts, secret: SecretFacts, state: Any) -> tuple[Released, Any]:
         """Publish the scores as unprotected."""
-        scores, state = answers.pair(self.scores(public, secret, state), self)
+        scores, state = answers.scores_and_state(self.scores(public, secret, state), self)
         return mechanisms.publish_unprotected(scores, day=public.day), state
 
 
@@ -223,7 +223,8 @@ class PrivateMethod(ABC):
             query = self.query(prepared, public, secret, memory)
         except TrustBoundaryError as error:
             raise TrustBoundaryError(f"{type(self).__name__}.query: {error}") from error
-        answers.check_query(query, Query, Bounded, self, public.n_people)
+        answers.check_query(query, Query, self)
+        answers.check_statistic(query.statistic, self, public.n_people)
         return query
 
     def _protect(

@@ -33,7 +33,7 @@ from dnatrace.sweeps.naming import Names, short, written
 _PACKAGE = "dnatrace.report"
 _GENERATOR, _HEAD_BYTES = b'<meta name="generator" content="dnatrace ', 4096
 _UNSIGNED = '<meta name="dnatrace-page" content="0000000000000000">'
-_DIGEST = re.compile(rb"<td><code>([0-9a-f]{16})</code></td>")  # of each run on a page
+_RUN_NAME = re.compile(rb"<td><code>([0-9a-f]{16})</code></td>")  # of each run on a page
 SIMULATED = "SIMULATION: proved for ideal noise, the noise of the runs protects nobody"
 
 
@@ -358,7 +358,7 @@ def is_page_of(path: Path, directory: Path) -> bool:
         page = head + file.read() if _GENERATOR in head else b""
     own = path.resolve().parent == directory.resolve()  # the page that a store keeps of itself
     names = [directory] if is_complete(directory) else stored_runs(directory)
-    shown = set(_DIGEST.findall(page))
+    shown = set(_RUN_NAME.findall(page))
     if not page or not _is_as_written(page):
         return False
     return own or (bool(shown) and shown <= {one.name.encode() for one in names})

@@ -278,6 +278,9 @@ def _of_those_there(config: RunConfig) -> RunConfig:
     return config.model_copy(update={"initially_infected": people})
 
 
+FIRST_INFECTIONS = "initially_infected"  # the key whose default depends on the people
+
+
 def usual_first_infections(people: int) -> int:
     """Return how many of so many people are infected on day 0 where no number is given."""
     return min(50 if people >= 200_000 else 25 if people >= 100_000 else 5, people)

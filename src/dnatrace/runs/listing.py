@@ -11,7 +11,7 @@ from dnatrace.errors import InputError
 from dnatrace.runs import notices
 from dnatrace.runs import store as stores
 from dnatrace.runs.checked import read_summary
-from dnatrace.runs.config import RunConfig, usual_first_infections
+from dnatrace.runs.config import FIRST_INFECTIONS, RunConfig, usual_first_infections
 from dnatrace.runs.guarantees import scores_noised
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.quantities import PER_THOUSAND, SUMMARY, shown
@@ -23,8 +23,7 @@ _IN_ROWS = {
     *("people", "days", "seed"),
 }
 
-_FIRST = "initially_infected"  # whose default depends on the people
-
+_DEFAULT_PEOPLE = RunConfig.model_fields["people"].default  # where a list decides how many
 _LOG = logging.getLogger("dnatrace")
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 
@@ -67,8 +66,9 @@ def list_runs(store: Path) -> tuple[list[dict[str, Any]], list[str]]:
     keys = _varied(settings)
     for row, one in zip(rows, settings, strict=True):
         row |= {key: one.get(key) for key in keys}
-        if _FIRST in keys and row[_FIRST] is None:
-            row[_FIRST] = usual_first_infections(one.get("people", row["people"]))
+        if FIRST_INFECTIONS in keys and row[FIRST_INFECTIONS] is None:
+            usual = usual_first_infections(one.get("people", _DEFAULT_PEOPLE))
+            row[FIRST_INFECTIONS] = min(usual, row["people"] or usual)
     return rows, list(wrong)
 
 

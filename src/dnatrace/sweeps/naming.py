@@ -6,14 +6,13 @@ from functools import cache, cached_property
 from typing import Any
 
 from dnatrace.methods.catalogue import METHODS
-from dnatrace.runs.config import load_config, usual_first_infections
+from dnatrace.runs.config import FIRST_INFECTIONS, load_config, usual_first_infections
 from dnatrace.runs.nesting import flatten
 from dnatrace.runs.parameters import default_of, described_settings
 from dnatrace.runs.scenarios import scenarios
 
 METHOD = "method.name"
 EPSILON, RELEASE, UNIT = "privacy.epsilon", "method.release", "privacy.unit"
-FIRST = "initially_infected"  # whose default depends on the people
 
 _SHORT = {
     EPSILON: "ε",
@@ -55,7 +54,7 @@ class Names:
         self._firsts = {
             usual_first_infections(int(one["people"])): None
             for one in settings
-            if one.get(FIRST, 0) is None and "people" in one
+            if one.get(FIRST_INFECTIONS, 0) is None and "people" in one
         }
         known = _found_worlds(settings) if worlds is None else list(worlds)
         apart = len(set(known)) > 1
@@ -70,7 +69,7 @@ class Names:
         defaults = {key: known.default for key, known in described_settings().items()}
         worlds = [_worlds()[name] for name in set(self._worlds.values()) - {None} if name]
         said = {EPSILON, RELEASE}.union(*worlds)  # a label that names a scenario says all of it
-        defaults[FIRST] = " or ".join(map(str, self._firsts)) or None
+        defaults[FIRST_INFECTIONS] = " or ".join(map(str, self._firsts)) or None
         unit = {UNIT: next(iter(self._units))} if len(self._units) == 1 else {}
         return unit | {
             key: defaults[key]
